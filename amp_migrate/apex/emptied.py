@@ -119,21 +119,17 @@ def only_used(project: Project, attr: str) -> bool:
     return all(isinstance(up, ast.Attribute) for up in reads) and attr not in may_be_none(project)
 
 
-def asked(empty: Empty) -> Iterator[tuple[Function, ast.expr, bool]]:
+def asked(project: Project, empty: Empty) -> Iterator[tuple[Function, ast.expr, bool]]:
     """Yield the tests of an attribute that is None without AMP: the test, and whether it asks for AMP."""
     target = empty.statement.targets[0]
-    for cls in family(empty.owner):
-        for function in cls.methods.values():
-            for node in function.module.tree.nodes(ast.Attribute):
-                found = test_of(function.module.tree, node)
-                if (
-                    not isinstance(target, ast.Attribute)
-                    or node.attr != target.attr
-                    or not isinstance(node.ctx, ast.Load)
-                    or found is None
-                    or function.module.tree.function(node) is not function.node
-                ):
-                    continue
+    relatives = family(empty.owner)
+    if not isinstance(target, ast.Attribute):
+        return
+    for module, node in project.nodes(ast.Attribute):
+        if node.attr == target.attr and isinstance(node.ctx, ast.Load):
+            found = test_of(module.tree, node)
+            function = project.function_of(module, node)
+            if found is not None and _is_of(project, function, node, relatives):
                 yield function, *found
 
 
@@ -186,8 +182,19 @@ def _is_object_of(
     return bool(classes) and all(cls in relatives for cls in classes)
 
 
+def _is_of(
+    project: Project, function: Function, node: ast.Attribute, relatives: list[Class]
+) -> bool:
+    """Tell whether an attribute is one of an object of some classes, in their methods or of what holds one."""
+    if function.cls in relatives and _on_self(function, node):
+        return True
+    classes = project.instance_classes(function.module, node.value)
+    held = path(node.value) is not None and bool(classes)
+    return held and all(cls in relatives for cls in classes)
+
+
 def _only_asked(project: Project, attr: str, found: list[Empty], relatives: list[Class]) -> bool:
-    """Tell whether the attribute is only used for amp, tested, or handed on, in the methods of its class."""
+    """Tell whether the attribute is only used for amp, tested, or handed on, where its object surely is one of the class."""
     empties = {empty.statement for empty in found}
     for module in project.modules.values():
         if any(by_name(call, attr) for call in module.tree.nodes(ast.Call)):
@@ -204,8 +211,7 @@ def _only_asked(project: Project, attr: str, found: list[Empty], relatives: list
                 if not stored:
                     return False
             elif not (
-                function.cls in relatives
-                and _on_self(function, node)
+                _is_of(project, function, node, relatives)
                 and (
                     isinstance(up, _USES)
                     or _is_none_test(up)

@@ -5,8 +5,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.apex.writes import Entries, Unread, Write, in_time
-from amp_migrate.facts.constants import number, string
+from amp_migrate.apex.writes import (
+    SOMETIMES,
+    VARIES,
+    Entries,
+    Unread,
+    Write,
+    at_use,
+    in_time,
+    is_looked_at,
+    is_quiet,
+    item_of,
+    merged,
+)
+from amp_migrate.facts.constants import string
 from amp_migrate.facts.paths import LOOKS
 from amp_migrate.facts.scopes import ScopeNode
 from amp_migrate.facts.tree import FunctionNode
@@ -19,11 +31,7 @@ _DUMPING = frozenset({"json.dump", "json.dumps", "pprint.pprint", "pprint.pforma
 _COPYING = frozenset({"copy.copy", "copy.deepcopy"})
 _ASKING = frozenset({"keys", "__contains__"})
 _GIVING = frozenset({"get", "values", "items", "copy"})
-
-
-_VARIES = ast.Name("varies", ast.Load())  # set on every way, to one of several values
-_SOMETIMES = ast.Name("sometimes", ast.Load())  # set on some ways alone
-_DEFAULTS: dict[str, bool | str] = {"enabled": True, "opt_level": "O1"}
+_LONGEST = 50
 
 
 def entries(project: Project, module: Module, mapping: ast.expr, use: ast.AST) -> Entries | None:
@@ -40,49 +48,30 @@ def entries(project: Project, module: Module, mapping: ast.expr, use: ast.AST) -
     except Unread:
         return None
     if not isinstance(mapping, ast.Name | ast.Subscript):
-        varied = any(value in (_VARIES, _SOMETIMES) for value in found.values())
+        varied = any(value in (VARIES, SOMETIMES) for value in found.values())
         return None if varied else found
     if any(not isinstance(found.get(key), ast.Constant | None) for key in reader.late):
         return None
-    return {key: _at_use(mapping, key, value) for key, value in found.items()}
-
-
-def _at_use(mapping: ast.expr, key: str, value: ast.expr) -> ast.expr:
-    if isinstance(value, ast.Constant):
-        return value
-    if (known := number(value)) is not None:
-        return ast.Constant(known)
-    if value is _SOMETIMES:
-        default = [ast.Constant(_DEFAULTS[key])] if key in _DEFAULTS else []
-        get = ast.Attribute(mapping, "get", ast.Load())
-        return ast.Call(get, [ast.Constant(key), *default], [])
-    return ast.Subscript(mapping, ast.Constant(key), ast.Load())
-
-
-def _merge(found: Entries, more: Entries) -> Entries:
-    """Return the entries of a mapping that is updated by another one."""
-    merged = {**found, **more}
-    for key in found.keys() & more.keys():
-        if more[key] is _SOMETIMES and found[key] is not _SOMETIMES:
-            merged[key] = _VARIES
-    return merged
+    return {key: at_use(mapping, key, value) for key, value in found.items()}
 
 
 class _Reader:
-    """Reads mappings; `late` are the keys that are written again after the use."""
+    """Reads mappings, or what `end` returns; `late` are the keys that are written again after the use."""
 
-    def __init__(self, project: Project, module: Module) -> None:
+    def __init__(self, project: Project, module: Module, end: ast.Return | None = None) -> None:
+        self._end = end
         self._project = project
         self._module = module
         self._tree = module.tree
         self.late: set[str] = set()
+        self._followed = 0
 
     def read(self, node: ast.expr, use: ast.AST) -> Entries:
         """Return the entries of an expression that is evaluated at `use`."""
         if isinstance(node, ast.Dict):
             return self._display(node, use)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-            return _merge(self.read(node.left, use), self.read(node.right, use))
+            return merged(self.read(node.left, use), self.read(node.right, use))
         if isinstance(node, ast.Call):
             return self._call(node, use)
         keys: list[str] = []
@@ -96,7 +85,7 @@ class _Reader:
     def _display(self, node: ast.Dict, use: ast.AST) -> Entries:
         found: Entries = {}
         for key, value in zip(node.keys, node.values, strict=True):
-            found = _merge(found, self.read(value, use) if key is None else {_key(key): value})
+            found = merged(found, self.read(value, use) if key is None else {_key(key): value})
         return found
 
     def _call(self, node: ast.Call, use: ast.AST) -> Entries:
@@ -121,20 +110,24 @@ class _Reader:
             return None
         *above, last = found[0].node.body
         alone = found[0].cls is None and not found[0].node.decorator_list
-        comments = all(isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) for s in above)
-        if not (alone and comments) or not isinstance(last, ast.Return) or last.value is None:
+        if not alone or not isinstance(last, ast.Return) or last.value is None:
             return None
-        return constants(found[0].module, last.value)
+        if all(isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) for s in above):
+            return constants(found[0].module, last.value)
+        if not all(map(is_quiet, above)):
+            return None
+        made = _Reader(self._project, found[0].module, last).read(last.value, last)
+        return made if all(isinstance(value, ast.Constant) for value in made.values()) else None
 
     def _given(self, node: ast.Call, use: ast.AST) -> Entries:
         """Return what `dict()` and `update()` take from their arguments."""
         found: Entries = {}
         for argument in node.args:
-            found = _merge(found, self.read(argument, use))
+            found = merged(found, self.read(argument, use))
         for keyword in node.keywords:
             value = keyword.value
             more = self.read(value, use) if keyword.arg is None else {keyword.arg: value}
-            found = _merge(found, more)
+            found = merged(found, more)
         return found
 
     def _stored(self, name: ast.Name, keys: list[str], use: ast.AST) -> Entries:
@@ -143,26 +136,41 @@ class _Reader:
         first = self._first(scope, name.id)
         if not isinstance(scope, FunctionNode | ast.Module):
             raise Unread
+        if isinstance(first, ast.Name) and self._module.scopes.owner(first) is scope:
+            self._follow()
+            return self._stored(first, keys, use)
         if keys:
             value = self._stored(name, keys[:-1], use).get(keys[-1])
-            if value is None or value in (_VARIES, _SOMETIMES):
+            if value is None or value in (VARIES, SOMETIMES):
                 raise Unread
         else:
             value = first
         writes = [Write(self._tree.statement(value), self.read(value, value))]
         for place in self._places(scope, name.id, keys):
             writes += self._written(place)
-        if not keys and isinstance(scope, ast.Module):
-            if is_touched_elsewhere(self._project, self._module, name.id):
-                raise Unread
+        if not keys:
+            self._close(scope, name.id)
         found: Entries = {}
         early = in_time(self._module, scope, writes, use)
         for write in early:
-            sometimes: Entries = dict.fromkeys(write.entries, _SOMETIMES)
-            found = _merge(found, write.entries if write.always else sometimes)
+            sometimes: Entries = dict.fromkeys(write.entries, SOMETIMES)
+            found = merged(found, write.entries if write.always else sometimes)
         met = {write.node for write in early}
         self.late |= {key for write in writes if write.node not in met for key in write.entries}
         return self._without_inner(scope, name.id, keys, found)
+
+    def _close(self, scope: ScopeNode, name: str) -> None:
+        """Refuse a variable of a module that other files may write to."""
+        if isinstance(scope, ast.Module) and is_touched_elsewhere(
+            self._project, self._module, name
+        ):
+            raise Unread
+
+    def _follow(self) -> None:
+        """Go on to another name, where names are not given one another."""
+        self._followed += 1
+        if self._followed > _LONGEST:
+            raise Unread
 
     def _first(self, scope: ScopeNode | None, name: str) -> ast.expr:
         """Return the value of the only assignment to a variable."""
@@ -179,7 +187,7 @@ class _Reader:
         for node in self._module.scopes.reads(scope, name):
             place: ast.expr | None = node
             for key in keys:
-                place = _item_of(self._tree.parent(place), place, key) if place else None
+                place = item_of(self._tree.parent(place), place, key) if place else None
             if place is not None:
                 yield place
 
@@ -198,8 +206,22 @@ class _Reader:
         elif isinstance(up, ast.Dict):
             if not any(k is None and v is place for k, v in zip(up.keys, up.values, strict=True)):
                 raise Unread
-        elif not _looks(up, place):
+        elif isinstance(up, ast.Assign) and isinstance(alias := up.targets[0], ast.Name):
+            yield from self._renamed(up, alias)
+        elif up is not self._end and not is_looked_at(up, place):
             raise Unread
+
+    def _renamed(self, statement: ast.Assign, alias: ast.Name) -> Iterator[Write]:
+        """Yield what is written to a mapping by a name that it alone gets."""
+        scope = self._module.scopes.owner(alias)
+        if scope is None or len(statement.targets) > 1:
+            raise Unread
+        if self._first(scope, alias.id) is not statement.value:
+            raise Unread
+        self._follow()
+        self._close(scope, alias.id)
+        for place in self._places(scope, alias.id, []):
+            yield from self._written(place)
 
     def _item(self, item: ast.Subscript) -> Iterator[Write]:
         if isinstance(item.ctx, ast.Load):
@@ -242,22 +264,3 @@ def _key(node: ast.expr) -> str:
     if key is None:
         raise Unread
     return key
-
-
-def _item_of(up: ast.AST | None, place: ast.expr, key: str) -> ast.Subscript | None:
-    if not isinstance(up, ast.Subscript) or up.value is not place:
-        return None
-    return up if isinstance(up.slice, ast.Constant) and up.slice.value == key else None
-
-
-def _looks(up: ast.AST | None, place: ast.expr) -> bool:
-    """Tell whether what holds an expression only looks at it."""
-    if isinstance(up, ast.keyword):
-        return up.arg is None
-    if isinstance(up, ast.If | ast.While | ast.IfExp | ast.Assert):
-        return up.test is place
-    if isinstance(up, ast.For | ast.comprehension):
-        return up.iter is place
-    if isinstance(up, ast.BinOp):
-        return isinstance(up.op, ast.BitOr)
-    return isinstance(up, ast.Compare | ast.FormattedValue | ast.UnaryOp | ast.Expr)

@@ -6,11 +6,16 @@ import ast
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
+from amp_migrate.facts.constants import number
 from amp_migrate.facts.tree import FunctionNode
 from amp_migrate.flow import Graph, Point, build
 from amp_migrate.project import Module
 
 Entries = dict[str, ast.expr]
+
+VARIES = ast.Name("varies", ast.Load())  # set on every way, to one of several values
+SOMETIMES = ast.Name("sometimes", ast.Load())  # set on some ways alone
+_DEFAULTS: dict[str, bool | str] = {"enabled": True, "opt_level": "O1"}
 
 
 class Unread(Exception):
@@ -24,6 +29,28 @@ class Write:
     node: ast.AST
     entries: Entries
     always: bool = True
+
+
+def at_use(mapping: ast.expr, key: str, value: ast.expr) -> ast.expr:
+    """Return what gives the value of an entry where its mapping is used."""
+    if isinstance(value, ast.Constant):
+        return value
+    if (known := number(value)) is not None:
+        return ast.Constant(known)
+    if value is SOMETIMES:
+        default = [ast.Constant(_DEFAULTS[key])] if key in _DEFAULTS else []
+        get = ast.Attribute(mapping, "get", ast.Load())
+        return ast.Call(get, [ast.Constant(key), *default], [])
+    return ast.Subscript(mapping, ast.Constant(key), ast.Load())
+
+
+def merged(found: Entries, more: Entries) -> Entries:
+    """Return the entries of a mapping that is updated by another one."""
+    both = {**found, **more}
+    for key in found.keys() & more.keys():
+        if more[key] is SOMETIMES and found[key] is not SOMETIMES:
+            both[key] = VARIES
+    return both
 
 
 def in_time(
@@ -65,15 +92,50 @@ def _definition(module: Module, scope: FunctionNode | ast.Module, use: ast.AST) 
 
 
 def _runs(module: Module, graph: Graph, later: ast.AST) -> list[Point]:
-    """Return when a function of a body runs: where it is called, if it is nothing but called there, else where it is defined."""
+    """Return when a function of a body may run first: where it is named, if all of that is there, else where it is defined."""
     defined = list(graph.at(later))[-1:]
     if not isinstance(later, ast.FunctionDef) or later.decorator_list:
         return defined
     owner = module.scopes.find(module.scopes.scope_of(later), later.name)
-    names = module.scopes.spelt(owner, later.name)
-    calls = [module.tree.parent(name) for name in names]
-    alone = all(isinstance(c, ast.Call) and c.func is n for c, n in zip(calls, names, strict=True))
-    points = [graph.at(call)[-1:] for call in calls if call is not None]
-    if not (alone and points and all(points)) or isinstance(owner, ast.Module):
+    named = module.scopes.spelt(owner, later.name)
+    called = [_called(module, name) for name in named]
+    points = [graph.at(node)[-1:] for node in called]
+    if not (points and all(points)) or isinstance(owner, ast.Module):
         return defined
     return [point for found in points for point in found]
+
+
+def _called(module: Module, name: ast.Name) -> ast.expr:
+    """Return the call of a function that is named, or its name where that is handed on."""
+    up = module.tree.parent(name)
+    return up if isinstance(up, ast.Call) and up.func is name else name
+
+
+def item_of(up: ast.AST | None, place: ast.expr, key: str) -> ast.Subscript | None:
+    """Return what holds an expression, where that is its item of a key."""
+    if not isinstance(up, ast.Subscript) or up.value is not place:
+        return None
+    return up if isinstance(up.slice, ast.Constant) and up.slice.value == key else None
+
+
+def is_looked_at(up: ast.AST | None, place: ast.expr) -> bool:
+    """Tell whether what holds an expression only looks at it."""
+    if isinstance(up, ast.keyword):
+        return up.arg is None
+    if isinstance(up, ast.If | ast.While | ast.IfExp | ast.Assert):
+        return up.test is place
+    if isinstance(up, ast.For | ast.comprehension):
+        return up.iter is place
+    if isinstance(up, ast.BinOp):
+        return isinstance(up.op, ast.BitOr)
+    return isinstance(up, ast.Compare | ast.FormattedValue | ast.UnaryOp | ast.Expr)
+
+
+def is_quiet(statement: ast.stmt) -> bool:
+    """Tell whether a statement does nothing but store values, or update a dictionary."""
+    if not isinstance(statement, ast.Assign | ast.AnnAssign | ast.Expr):
+        return False
+    calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
+    updates = [c for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr == "update"]
+    plain = [c for c in calls if isinstance(c.func, ast.Name) and c.func.id == "dict"]
+    return len(updates) + len(plain) == len(calls)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from amp_migrate.apex.mapping import entries
 from amp_migrate.apex.sites import AMP_CALLS
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.flow import Kind
@@ -150,9 +151,10 @@ class Calls:
         shown = self._holding.display(node, at)
         items = self._holding.items(shown.node) if shown is not None else None
         if shown is not None and not self._holding.is_whole(node, shown, at):
-            return None
+            return self._filled(node, at) if double else None
         if shown is None or not items or double == isinstance(shown.node, ast.Tuple | ast.List):
-            return self._elsewhere(node, double, at)
+            found = self._elsewhere(node, double, at)
+            return self._filled(node, at) if found is None and double else found
         moved = all(self._holding.stays(item, shown.moment, at) for item in items.values())
         texts: dict[object, str] = {}
         for key, item in items.items():
@@ -165,6 +167,22 @@ class Calls:
         reads = shown.through if moved else ()
         form = "{}={}" if double else "{1}"
         return ", ".join(form.format(key, text) for key, text in texts.items()), reads
+
+    def _filled(self, node: ast.expr, at: Moment) -> tuple[str, tuple[ast.expr, ...]] | None:
+        """Return the entries of a dictionary that is filled step by step, those that stay as they were stored."""
+        found = entries(self._project, self._module, node, at.point.node)
+        if not found or not isinstance(node, ast.Name):
+            return None
+        texts: dict[str, str] = {}
+        moved = True
+        for key, value in found.items():
+            item = ast.Subscript(node, ast.Constant(key), ast.Load())
+            held = self._holding.held(item, at)
+            stays = held is not None and self._holding.stays(held.node, held.moment, at)
+            texts[key] = self.text(held.node) if held and stays else ast.unparse(value)
+            moved = moved and stays
+        reads = self._holding.filling(node) if moved else ()
+        return ", ".join(f"{key}={text}" for key, text in texts.items()), reads
 
     def _elsewhere(
         self, node: ast.expr, double: bool, at: Moment
@@ -179,6 +197,9 @@ class Calls:
             return None
         if not self._holding.stays(found.node, found.moment, at):
             return None
+        bare = double and isinstance(at.point.node, ast.Call) and not at.point.node.args
+        if bare and (filled := self._filled(node, at)) is not None:
+            return filled
         return f"{'**' if double else '*'}{found.node.id}", found.through
 
     def text(self, node: ast.expr) -> str:

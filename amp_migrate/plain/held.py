@@ -162,6 +162,21 @@ class Holding(Keeping):
             return None
         return Held(value, found.moment, (node, *found.through))
 
+    def filling(self, name: ast.Name) -> tuple[ast.expr, ...]:
+        """Return a name, with the items that are stored under it; nothing where it is named for more than that."""
+        tree, scopes = self.module.tree, self.module.scopes
+        found: list[ast.expr] = [name]
+        for node in tree.nodes(ast.Name):
+            if node.id != name.id or node is name or isinstance(node.ctx, ast.Store):
+                continue
+            if scopes.owner(node) is not scopes.owner(name):
+                continue
+            up = tree.parent(node)
+            if not isinstance(up, ast.Subscript) or not isinstance(up.ctx, ast.Store):
+                return ()
+            found += [node, up]
+        return tuple(found)
+
     def is_whole(self, node: ast.expr, made: Held, at: Moment) -> bool:
         """Tell whether a collection that an expression gives has all that it was made with, and nothing else."""
         if made.node is node or isinstance(made.node, ast.Tuple):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.closure import closure
 from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.placement.making.lacking import lacking
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Place
-from amp_migrate.project import Function, Module, Project
+from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.project.programs import programs
 
 
@@ -61,14 +63,41 @@ def refuse_silent(unit: Unit, decisions: Iterable[Decision]) -> None:
     migrated = {*home.users, *unit.functions}
 
     def called(function: Function) -> Iterator[Function]:
-        for node in function.calls:
-            if node not in home.beside.lacking:
+        for node in function.calls if not _lacks_attribute(unit, function) else ():
+            if not _lacks(unit, function, node):
                 yield from project.callees(node)
 
     staying = (f for f in project.functions() if f.module.path in home.beside.leaving)
     for function in closure(staying, called):
-        if function in migrated:
+        if function in migrated and not _lacks_attribute(unit, function):
             raise _silent(unit, function)
+
+
+def _lacks(unit: Unit, function: Function, call: ast.Call) -> bool:
+    """Tell whether a call lacks the GradScaler, or the partial object that it runs."""
+    lacking = unit.home.beside.lacking
+    made = [kept for _, kept in unit.project.values.kept_by(function.module, call.func)]
+    return call in lacking or (bool(made) and all(kept in lacking for kept in made))
+
+
+def _lacks_attribute(unit: Unit, function: Function) -> bool:
+    """Tell whether a method reads the GradScaler from its object, to which no program that stays gives one."""
+    home, cls = unit.home, function.cls
+    if cls is None or home.resolved.get(function) != home.attribute(function):
+        return False
+    made = [c for c in (cls, *cls.subclasses()) if c.module.path in home.beside.leaving]
+    others = [c for c in (cls, *cls.subclasses()) if c not in made]
+    having = home.keepers.union(lacking(home))
+    bases = {base for c in made for base in c.mro()}
+    given = not having.isdisjoint(bases) or any("__getattr__" in base.methods for base in bases)
+    return bool(made) and not given and not any(_is_made(unit, c) for c in others)
+
+
+def _is_made(unit: Unit, cls: Class) -> bool:
+    """Tell whether a program that stays makes an object of a class."""
+    calls = unit.project.nodes(ast.Call)
+    staying = (call for m, call in calls if m.path in unit.home.beside.leaving)
+    return any(cls in unit.project.constructed(call) for call in staying)
 
 
 def _silent(unit: Unit, function: Function) -> Cannot:

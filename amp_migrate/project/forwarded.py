@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
+from amp_migrate.facts.scopes import assigned
 from amp_migrate.modules.binding import bind, forwards_keywords, forwards_positions
-from amp_migrate.modules.model import CallSite, Function
+from amp_migrate.modules.model import CallSite, Function, Module
 
 Sites = Mapping[Function, list[CallSite]]
 Beyond = tuple[list[ast.expr], dict[str, ast.expr]]
@@ -19,6 +20,10 @@ def arguments(sites: Sites, site: CallSite, target: Function) -> dict[str, ast.e
     """
     passed = bind(site, target)
     given = dict(passed.given)
+    for value in passed.double_stars:
+        for name, constant in _constants(site.function.module, value):
+            if name in target.parameters.names:
+                given.setdefault(name, constant)
     positions, keywords = forwards_positions(site), forwards_keywords(site)
     names = target.parameters.positional[passed.star_at + site.bound :] if positions else ()
     for extra, named in _beyond(sites, site.function, set()) if positions or keywords else ():
@@ -28,6 +33,23 @@ def arguments(sites: Sites, site: CallSite, target: Function) -> dict[str, ast.e
             if name in target.parameters.names:
                 given.setdefault(name, argument)
     return given
+
+
+def _constants(module: Module, value: ast.expr) -> Iterator[tuple[str, ast.Constant]]:
+    """Yield the constants of a dictionary that is written out where it is unpacked, or for a name that only is unpacked."""
+    held: ast.AST | None = value
+    if isinstance(value, ast.Name):
+        bindings, owner = module.scopes.bound(value), module.scopes.owner(value)
+        held = assigned(module.tree, bindings[0]) if len(bindings) == 1 else None
+        named = (n for n in module.tree.nodes(ast.Name) if n.id == value.id)
+        uses = (n for n in named if n not in bindings and module.scopes.owner(n) is owner)
+        ups = (module.tree.parent(node) for node in uses)
+        if not all(isinstance(up, ast.keyword) and up.arg is None for up in ups):
+            return
+    for key, item in zip(held.keys, held.values, strict=True) if isinstance(held, ast.Dict) else ():
+        if isinstance(key, ast.Constant) and isinstance(key.value, str):
+            if isinstance(item, ast.Constant):
+                yield key.value, item
 
 
 def _beyond(sites: Sites, function: Function, seen: set[Function]) -> Iterator[Beyond]:

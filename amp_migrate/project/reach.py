@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from collections.abc import Set as AbstractSet
 from functools import partial
 
@@ -121,12 +121,14 @@ def set_later(project: Project) -> frozenset[str]:
 
 
 def scattered(
-    project: Project, inits: Iterable[Function]
+    project: Project,
+    inits: Iterable[Function],
+    keeps: Callable[[Function], bool] = lambda function: True,
 ) -> tuple[Function, Function | None] | None:
-    """Return a function that may not make the scaler: a class method, or one that calls another which initializes."""
+    """Return a function that may not make the scaler: a class method that `keeps` it, or one that calls another which initializes."""
     functions = list(inits)
     for function in functions:
-        if function.is_class:
+        if function.is_class and keeps(function):
             return function, None
         called = reachable(project, function)
         for other in functions:

@@ -120,7 +120,7 @@ class _Placeholders:
         if point.kind is not Kind.CALL or not isinstance(point.node, ast.Call):
             return False
         for callee in self._program.calls.of(point.node):
-            if callee in above or callee.module is not variable.module:
+            if callee in above:
                 continue
             above.add(callee)
             points = self._program.graph(callee).points

@@ -64,7 +64,7 @@ def _is_foreign(unit: Unit, node: ast.ImportFrom) -> bool:
 
 def refuse_scattered(unit: Unit) -> None:
     """Refuse two initializes of one run, which would need one GradScaler that both make; so would all objects of a class."""
-    found = scattered(unit.project, unit.home.inits)
+    found = scattered(unit.project, unit.home.inits, unit.home.is_attribute)
     if found is None:
         return
     function, other = found

@@ -150,8 +150,8 @@ class Home:
         if self.module_level:
             if function in self.carriers.parameters:
                 self.callers.refuse_escaping(function, node)
-            known = (self.project, self.inits, self.carriers)
-            return of_file.reached(*known, function, node, self.name, self.elsewhere)
+            known = (self.project, self.inits, self.carriers, function, node, self.name)
+            return of_file.reached(*known, self.elsewhere, self._parameter)
         if function in self.carriers.parameters:
             self.callers.refuse_escaping(function, node)
             return self.name

@@ -124,7 +124,7 @@ def entered(node: ast.With | ast.AsyncWith) -> Iterator[tuple[ast.stmt, ast.expr
     """Yield the contexts that statements of a block enter on the stack that it opens, with these."""
     stacks = [i.optional_vars.id for i in node.items if isinstance(i.optional_vars, ast.Name)]
     for stmt in node.body:
-        call = stmt.value if isinstance(stmt, ast.Expr | ast.Assign) else None
+        call = stmt.value if isinstance(stmt, ast.Expr | ast.Assign | ast.AnnAssign) else None
         if isinstance(call, ast.Call) and last_name(call) == "enter_context" and call.args:
             if path(call.func) in [f"{stack}.enter_context" for stack in stacks]:
                 yield stmt, call.args[0]

@@ -17,23 +17,16 @@ def read_behind(
 ) -> list[tuple[ast.Name, bool]]:
     """Return the reads outside of a block that its scaled loss may reach, and whether that of another block may too."""
     function = block.site.function
-    bound = {_bound(b): b for b in others if b.alias == block.alias}
+    bound = {b.bound: b for b in others if b.alias == block.alias}
     found: list[tuple[ast.Name, bool]] = []
     inner = set(every(block.node))
     for name in _loads(function, block.alias):
         if name in inner:
             continue
         reaching = _stores(unit, function, name)
-        if _bound(block) in reaching:
-            found.append((name, any(node in bound for node in reaching - {_bound(block)})))
+        if block.bound in reaching:
+            found.append((name, any(node in bound for node in reaching - {block.bound})))
     return found
-
-
-def _bound(block: ScaleLoss) -> ast.AST | None:
-    """Return the name that a block binds to the scaled loss."""
-    if block.entered is not None:
-        return block.entered.targets[0]
-    return block.node.items[block.item].optional_vars
 
 
 def _loads(function: Function, alias: str) -> list[ast.Name]:

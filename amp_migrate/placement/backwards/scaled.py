@@ -27,7 +27,7 @@ class ScaleLoss:
     site: Site
     node: ast.With
     item: int
-    entered: ast.Assign | None
+    entered: ast.Assign | ast.AnnAssign | None
     loss: ast.expr
     optimizers: ast.expr | None
     alias: str
@@ -37,6 +37,15 @@ class ScaleLoss:
     backwards: tuple[ast.Call, ...]
     handed: tuple[ast.Name, ...]
     reached: tuple[ast.Call, ...]
+
+    @property
+    def bound(self) -> ast.AST | None:
+        """The name that the block binds to the scaled loss."""
+        if isinstance(self.entered, ast.AnnAssign):
+            return self.entered.target
+        if self.entered is not None:
+            return self.entered.targets[0]
+        return self.node.items[self.item].optional_vars
 
     @property
     def body(self) -> list[ast.stmt]:
@@ -110,7 +119,7 @@ def read(project: Project, site: Site) -> ScaleLoss:
     )
 
 
-_Block = tuple[ast.With, int, ast.Assign | None, str]
+_Block = tuple[ast.With, int, ast.Assign | ast.AnnAssign | None, str]
 
 
 def _opened(site: Site) -> _Block:
@@ -140,10 +149,11 @@ def _entered(project: Project, site: Site) -> _Block | None:
     entered = (
         tree.parent(call) if isinstance(call, ast.Call) and tail(call) == "enter_context" else None
     )
-    if not isinstance(entered, ast.Assign) or not isinstance(call, ast.Call):
+    if not isinstance(entered, ast.Assign | ast.AnnAssign) or not isinstance(call, ast.Call):
         return None
-    node, target = tree.parent(entered), entered.targets[0]
-    if not isinstance(node, ast.With) or node.body[0] is not entered or len(entered.targets) > 1:
+    targets = entered.targets if isinstance(entered, ast.Assign) else [entered.target]
+    node, target = tree.parent(entered), targets[0]
+    if not isinstance(node, ast.With) or node.body[0] is not entered or len(targets) > 1:
         return None
     for place, item in enumerate(node.items):
         made = item.context_expr

@@ -7,14 +7,15 @@ from collections.abc import Iterator
 from functools import partial
 
 from amp_migrate.apex.sites import Kind, Site
-from amp_migrate.facts.paths import path, root, tail, walk
+from amp_migrate.facts.paths import all_given, path, root, tail, walk
+from amp_migrate.facts.scopes import assigned
 from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.placement.finding.alternatives import is_alternative, refuse_beside
 from amp_migrate.placement.finding.optimizers import Optimizers
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.making.later import Later
 from amp_migrate.plan.cannot import Cannot, spoken
-from amp_migrate.project import Function, Module
+from amp_migrate.project import CallSite, Function, Module
 from amp_migrate.project.order import exclusive, inside, key
 from amp_migrate.project.reach import reachable, reached_by
 from amp_migrate.project.rounds import runs_before
@@ -64,8 +65,7 @@ def _scaled_backwards(unit: Unit, block: ScaleLoss) -> Iterator[Backward]:
         module = call.function.module
         item = module.tree.parent(call.call)
         opened = module.tree.parent(item) if item is not None else None
-        given = unit.project.arguments(call, site.function)
-        loss = given.get(path(block.loss) or "")
+        loss = _handed(unit, call, site, block.loss)
         if not isinstance(opened, ast.With) or loss is None:
             raise Cannot(
                 "AMP902",
@@ -74,8 +74,27 @@ def _scaled_backwards(unit: Unit, block: ScaleLoss) -> Iterator[Backward]:
                 f"{spoken(site.function)} hands out a scaled loss here, outside of a `with` that gives it the loss",
                 "write `with amp.scale_loss(loss, optimizer) as scaled_loss:` there, then run again",
             )
-        mapped = tuple(given.get(path(node) or "", node) for node in optimizers)
+        mapped = tuple(_handed(unit, call, site, node) or node for node in optimizers)
         yield Backward(module, call.function, opened, loss, mapped, True)
+
+
+def _handed(unit: Unit, call: CallSite, site: Site, node: ast.expr) -> ast.expr | None:
+    """Return what a call gives a function that is an expression in it, by a parameter or in a collection."""
+    given = unit.project.arguments(call, site.function).get(path(node) or "")
+    if given is not None:
+        return given
+    module, values = call.function.module, unit.project.values
+    parts = [part for argument in all_given(call.call) for part in _parts(module, argument)]
+    alike = [part for part in parts if values.same(module, part, site.module, node)]
+    return alike[0] if len(alike) == 1 else None
+
+
+def _parts(module: Module, given: ast.expr) -> list[ast.expr]:
+    """Return an argument, or what is written out in the collection that is the only value of its name."""
+    argument = given.value if isinstance(given, ast.Starred) else given
+    bindings = module.scopes.bound(argument) if isinstance(argument, ast.Name) else []
+    held = assigned(module.tree, bindings[0]) if len(bindings) == 1 else None
+    return held.elts if isinstance(held, ast.Tuple | ast.List) else [argument]
 
 
 def _steps(unit: Unit, optimizers: Optimizers, wrapped: bool = False) -> Iterator[Step]:

@@ -28,6 +28,10 @@ def reached(unit: Unit, function: Function, text: str, at: ast.stmt) -> str:
             return text
         stmt = made[0]
         other = path(stmt.value) if isinstance(stmt, ast.Assign) else None
+        if other is None and (stored := _stored(function, text)) is not None:
+            seen.add(base)
+            text = stored
+            continue
         if other is None or (graph.within(stmt)[-1] is here[0]):
             if len(function.module.scopes.bindings(function.scope, base)) > 1:
                 return text  # a tuple that is unpacked gives it as well
@@ -41,6 +45,16 @@ def reached(unit: Unit, function: Function, text: str, at: ast.stmt) -> str:
         seen.add(base)
         text = other + dot + rest
     return text
+
+
+def _stored(function: Function, text: str) -> str | None:
+    """Return what the only assignment to an attribute of an object that a function makes stores there, by its name."""
+    stores = [
+        node
+        for node in function.own_nodes
+        if isinstance(node, ast.Assign) and any(path(target) == text for target in node.targets)
+    ]
+    return path(stores[0].value) if len(stores) == 1 and "." in text else None
 
 
 def _binds(node: ast.AST, name: str) -> bool:

@@ -20,7 +20,7 @@ def asked_of_attribute(unit: Unit, site: Site, test: ast.expr) -> Condition | No
     """
     parts = set(ast.walk(test))
     for empty in unit.home.carriers.empty:
-        for _, node, positive in asked(empty):
+        for _, node, positive in asked(unit.project, empty):
             if node not in parts:
                 continue
             attribute = empty.statement.targets[0]

@@ -28,7 +28,8 @@ def lacking(home: Home) -> list[Class]:
     without: dict[Class, None] = {}
     for function, nodes in home.users.items():
         for member in _objects(home, function, home.resolved.get(function, "")):
-            lacks = not home.keepers & set(member.mro())
+            stays = member.module.path in home.beside.leaving  # it must raise there
+            lacks = not stays and not home.keepers & set(member.mro())
             if lacks and (member in made or not member.children):
                 found[_common(home, function, nodes[0], member)] = None
                 without[member] = None

@@ -35,7 +35,8 @@ def shared(unit: Unit, gone: set[ast.AST]) -> Shared:
     finder = _Finder(unit, gone)
     result = Shared()
     for helper in finder.helpers:
-        sites = unit.project.callers(helper)
+        staying = unit.home.beside.leaving
+        sites = [s for s in unit.project.callers(helper) if s.function.module.path not in staying]
         together = [site for site in sites if finder.is_shared(site)]
         if not together:
             continue

@@ -25,19 +25,24 @@ Faithful: networks of convolutions, linear layers, norms and the usual losses gi
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Iterator
 
 from amp_migrate.autocast.adopted import adopted
 from amp_migrate.autocast.disabled import Disabled
 from amp_migrate.autocast.inlines import Inline
+from amp_migrate.facts.scopes import assigned
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Insert, ReplaceExpression, Status, Wrap
+from amp_migrate.project import Module
 from amp_migrate.project.order import position
 from amp_migrate.rules.autocast.cached_weights import cleared
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.training.region import Region
 
 RULE = Rule("AMP104", "forward and loss run under autocast", Safety.FAITHFUL, order=20)
+
+_LONGEST = 10  # names that are given one another
 
 
 def decide(context: Context) -> Iterator[Decision]:
@@ -62,9 +67,13 @@ def _refuse_other_flag(context: Context) -> None:
         if block is None or context.is_gone(backward.node):
             continue
         wanted = context.casts.enabled(backward.function, block, training=True) or "True"
-        given = {k.arg: ast.unparse(k.value) for call in _calls(block) for k in call.keywords}
+        module = backward.module
+        given = {k.arg: _spelt(module, k.value) for call in _calls(block) for k in call.keywords}
         known = context.casts.condition.text
-        if given.get("enabled", "True") not in (_spelt(wanted), _spelt(known)):
+        meant = [
+            _spelt(module, ast.parse(text, mode="eval").body) for text in (wanted, known) if text
+        ]
+        if given.get("enabled", "True") not in [*meant, wanted, known]:
             raise Cannot(
                 "AMP912",
                 backward.module,
@@ -74,9 +83,26 @@ def _refuse_other_flag(context: Context) -> None:
             )
 
 
-def _spelt(test: str | None) -> str | None:
-    """Return a test as `ast.unparse` writes it."""
-    return ast.unparse(ast.parse(test, mode="eval")) if test else test
+def _spelt(module: Module, test: ast.expr) -> str:
+    """Return a test as `ast.unparse` writes it, with the first names of what has a second one in its function."""
+    found = copy.deepcopy(test)
+    given = {n.id: n for n in ast.walk(test) if isinstance(n, ast.Name)}
+    for name in ast.walk(found):
+        if isinstance(name, ast.Name):
+            name.id = _first_name(module, given[name.id])
+    return ast.unparse(found)
+
+
+def _first_name(module: Module, name: ast.Name, depth: int = 0) -> str:
+    """Return the variable that a name is another one for, where neither is ever bound anew."""
+    scopes = module.scopes
+    if name not in module.tree.parents or depth > _LONGEST:
+        return name.id
+    bindings, owner = scopes.bound(name), scopes.owner(name)
+    held = assigned(module.tree, bindings[0]) if len(bindings) == 1 else None
+    if not isinstance(held, ast.Name) or scopes.owner(held) is not owner:
+        return name.id
+    return _first_name(module, held, depth + 1) if len(scopes.bound(held)) == 1 else name.id
 
 
 def _calls(block: ast.With) -> list[ast.Call]:

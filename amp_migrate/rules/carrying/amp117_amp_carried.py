@@ -116,7 +116,7 @@ def _empty(context: Context, empty: Empty) -> Decision:
     edits: list[Edit] = [Drop(span) if made else Replace(span, text)]
     message = f"becomes `{text}`, which passes everything through"
     result = decision(RULE, Status.ROUTINE, module, stmt, message, edits)
-    for function, test, positive in asked(empty):
+    for function, test, positive in asked(context.unit.project, empty):
         if not _is_asked_no_more(context, function, test):
             enabled = f"{context.scaler(function, test)}.is_enabled()"
             edit = ReplaceExpression(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 from amp_migrate.apex.sites import Site
 from amp_migrate.project import Function, Project
+from amp_migrate.project.reach import reachable
 from amp_migrate.scaler.reach.out_of_reach import is_made_at, unreachable
 from amp_migrate.scaler.routes.carriers import Carriers
 from amp_migrate.scaler.routes.of_other_file import OtherFiles
@@ -19,10 +21,12 @@ def reached(
     node: ast.AST,
     name: str,
     elsewhere: OtherFiles,
+    hand: Callable[[Function, ast.AST], str],
 ) -> str:
-    """Return how a function reaches the scaler: as the variable, or through what amp travelled by.
+    """Return how a function reaches the scaler: as the variable, through what amp travelled by, or by a parameter.
 
-    Raises `Cannot` in other files that do not import its own, and where amp is handed on before the scaler is made.
+    `hand` lets the calls of a function of another file, which does not import this one, give it the scaler. Raises `Cannot`
+    where they cannot, and where amp is handed on before the scaler is made.
     """
     made = tuple(site.place for sites in inits.values() for site in sites)
     if carriers.published or carriers.empty or not all(_goes_along(project, inits, carriers)):
@@ -36,6 +40,9 @@ def reached(
         imported = elsewhere.reached(function, node) if inits else None
         if imported is not None:
             return imported
+        alone = function.node is not None and len({f.module for f in inits}) == 1
+        if alone and inits.keys().isdisjoint(reachable(project, function)):
+            return hand(function, node)  # nothing in its course makes the variable anew
         reason = "it stands in another file"
         raise unreachable(project, inits, function, node, reason, made)
     return name

@@ -31,6 +31,7 @@ from amp_migrate.values.objects import Made, Written
 
 _LEAVES_GRADIENTS = KEEPS_PARAMETERS | LOADS_PARAMETERS
 _REPORTS = LEAVE_GRADIENTS_ALONE - {"torch"}
+_PLAIN_BASES = frozenset({"Generic", "NamedTuple", "Protocol", "object"})
 _COLLECTS = frozenset({"chain", "filter", "list", "reversed", "set", "sorted", "tuple"})
 
 
@@ -50,7 +51,7 @@ class Unseen:
             return set()
         if self.is_uncallable(function, call):
             return set()
-        if reduces(tail(call)):
+        if reduces(tail(call)) or self._only_keeps(call):
             return set()
         found: set[int] = set()
         for argument in _arguments(call):
@@ -76,7 +77,7 @@ class Unseen:
             return set()
         if name is not None and (_leaves_alone(name) or makes_schedule(name)):
             return set()
-        if reduces(tail(call)):
+        if reduces(tail(call)) or self._only_keeps(call):
             return set()
         found: set[int] = set()
         for given in _arguments(call):
@@ -117,6 +118,15 @@ class Unseen:
             return isinstance(receiver.value, str)
         made = self._project.values.made_by(module, receiver)
         return bool(made) and {name.partition(".")[0] for name in made} <= _REPORTS
+
+    def _only_keeps(self, call: ast.Call) -> bool:
+        """Tell whether a call makes an object of a class in sight that runs nothing, as a dataclass or a named tuple."""
+        made = self._project.constructed(call)
+        return bool(made) and all(
+            cls.method("__init__") is None
+            and all(name.rpartition(".")[2] in _PLAIN_BASES for name in cls.externals())
+            for cls in made
+        )
 
     def _is_looked_up(self, module: Module, call: ast.Call) -> bool:
         """Tell whether a call runs a method by its name, of objects whose classes are in sight."""

@@ -1,4 +1,4 @@
-"""A step before the first backward, past the GradScaler, with faults planted into it that send it through."""
+"""Steps before the first backward, and a GradScaler given on before it is made, with faults planted into them."""
 
 from __future__ import annotations
 
@@ -70,11 +70,97 @@ _FAULTS = {
     "it goes through what steps later": "    updater.step()\n    train(",
     "it goes through the GradScaler": "    scaler.step(optimizer)\n    scaler.update()\n    train(",
 }
+_ENGINE_BEFORE = """import torch.nn.functional as F
+from apex import amp
+
+def fit(session, loader, stages):
+    for x, y in loader:
+        session.optimizer.zero_grad()
+        loss = F.mse_loss(session.network(x), y)
+        with amp.scale_loss(loss, session.optimizer) as scaled_loss:
+            scaled_loss.backward()
+        session.optimizer.step()
+"""
+_ENGINE_AFTER = """import torch
+import torch.nn.functional as F
+
+def fit(session, loader, stages, scaler):
+    for x, y in loader:
+        session.optimizer.zero_grad()
+        with torch.cuda.amp.autocast():
+            loss = F.mse_loss(session.network(x), y)
+        scaler.scale(loss).backward()
+        scaler.step(session.optimizer)
+        scaler.update()
+"""
+_TRAIN_BEFORE = """import torch
+from apex import amp
+from engine import fit
+
+class Session:
+    def __init__(self):
+        self.network = torch.nn.Linear(4, 2)
+        self.optimizer = torch.optim.SGD(self.network.parameters(), lr=0.1)
+
+def half(session):
+    session.network, session.optimizer = amp.initialize(session.network, session.optimizer, opt_level="O1")
+
+STAGES = [half]
+
+def main(loader):
+    session = Session()
+    for stage in STAGES:
+        stage(session)
+    fit(session, loader, STAGES)
+
+main([])
+"""
+_TRAIN_AFTER = """import torch
+from engine import fit
+
+scaler = torch.cuda.amp.GradScaler(enabled=False)
+
+class Session:
+    def __init__(self):
+        self.network = torch.nn.Linear(4, 2)
+        self.optimizer = torch.optim.SGD(self.network.parameters(), lr=0.1)
+
+def half(session):
+    global scaler
+    scaler = torch.cuda.amp.GradScaler()
+
+STAGES = [half]
+
+def main(loader):
+    session = Session()
+    for stage in STAGES:
+        stage(session)
+    fit(session, loader, STAGES, scaler)
+
+main([])
+"""
+_HOOKED = "    for stage in STAGES:\n        stage(session)\n"
+_ROUND = "    for x, y in loader:\n        session.optimizer.zero_grad()"
 EARLY = (
     Training(
         "a step before the first backward",
         {"train.py": dedent(_BEFORE)},
         {"train.py": dedent(_AFTER)},
         {name: ((_EARLY, text),) for name, text in _FAULTS.items()},
+    ),
+    Training(
+        "a variable that another file is given",
+        {"engine.py": _ENGINE_BEFORE, "train.py": _TRAIN_BEFORE},
+        {"engine.py": _ENGINE_AFTER, "train.py": _TRAIN_AFTER},
+        {
+            "it is given before it is made": (
+                (_HOOKED, ""),
+                (_ROUND, "    for stage in stages:\n        stage(session)\n" + _ROUND),
+            ),
+            "the one that is off is given": (
+                ("fit(session, loader, STAGES, scaler)", "fit(session, loader, STAGES, kept)"),
+                (_HOOKED, "    kept = scaler\n" + _HOOKED),
+            ),
+        },
     ),
 )

@@ -352,7 +352,8 @@ ADVISED = (
             ("models.py", "self.amp is not None", "self.mixed"),
             ("models.py", "self.amp.scale_loss", "amp.scale_loss"),
             ("models.py", "not self.amp", "not self.mixed"),
-            ("train.py", "model.amp", "model.mixed"),
+            ("train.py", "copy.copy(model).amp", "model.mixed"),
+            ("train.py", "import copy\n", ""),
             (
                 "train.py",
                 "    if args.mixed:\n        initialize_amp(model)\n",
