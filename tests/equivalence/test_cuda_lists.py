@@ -17,8 +17,10 @@ def dtypes() -> dict[str, str]:
     program = dedent(
         """
         import sys, torch, torch.nn.functional as F
-        from amp_migrate.equivalence.capture.standins import cudapolicy
+        from amp_migrate.equivalence.capture.standins import cudapolicy, recurrent
         cudapolicy.install()
+        recurrent.install()
+        packed = torch.nn.utils.rnn.pack_sequence([torch.randn(3, 6), torch.randn(2, 6)])
         image = torch.randn(1, 3, 8, 8).half()
         full = torch.randn(1, 3, 8, 8)
         volume = torch.randn(1, 1, 4, 4, 4).half()
@@ -52,6 +54,10 @@ EXPECTED = {
     "F.interpolate(image, scale_factor=2, mode='nearest-exact')": FULL,
     "F.interpolate(image, scale_factor=2, mode='bilinear', antialias=True)": FULL,
     "F.softmax(scores, 1)": FULL,
+    # by cuDNN
+    "torch.nn.LSTM(6, 5)(torch.randn(3, 1, 6))[0]": HALF,
+    "torch.nn.GRU(6, 5, bidirectional=True)(torch.randn(3, 1, 6))[1]": HALF,
+    "torch.nn.RNN(6, 5)(packed)[0].data": HALF,
     # the widest
     "torch.cat([image, full])": FULL,
     "torch.stack([image, full])": FULL,

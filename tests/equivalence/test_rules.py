@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from amp_migrate.equivalence.comparison.anchor import against_anchor
+from amp_migrate.equivalence.comparison.anchor import against_anchor, largest_deviation
 from amp_migrate.equivalence.comparison.census import compare_census
 from amp_migrate.equivalence.comparison.coverage import coverage_of
 from amp_migrate.equivalence.comparison.envelope import bands, equivalence
@@ -147,6 +147,23 @@ def test_anchor_allows_the_error_of_before_and_no_more() -> None:
     wrong = tuple(step(n, loss=1.0 if n < 5 else 1.01) for n in range(1, 9))
     assert [errors.alarm for errors in against_anchor(truth, before, fine)] == [None] * 3
     assert against_anchor(truth, before, wrong)[0].alarm == 5
+
+
+def test_what_is_not_finite_before_allows_nothing_after() -> None:
+    """A loss that is NaN on both sides is left out, and one that is NaN after alone is an alarm."""
+    nan = float("nan")
+
+    def curve(loss: float, seventh: float) -> tuple[Step, ...]:
+        return tuple(step(n, loss=seventh if n == 7 else loss) for n in range(1, 9))
+
+    before, after = curve(1.001, nan), curve(0.999, nan)
+    loss = against_anchor(curve(1.0, 1.0), before, after)[0]
+    assert loss.alarm is None and loss.limit[6] is None and loss.limit[5] < 1
+    assert largest_deviation(before, after) < 1
+    worse = tuple(step(n, loss=1.1) for n in range(1, 9))
+    assert against_anchor(curve(1.0, 1.0), before, worse)[0].alarm == 1
+    assert against_anchor(curve(1.0, nan), before, curve(0.999, nan))[0].alarm is None
+    assert against_anchor(curve(1.0, 1.0), curve(1.001, 1.001), after)[0].alarm == 7
 
 
 def test_envelope_and_equivalence() -> None:

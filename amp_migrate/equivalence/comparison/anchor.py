@@ -42,10 +42,10 @@ class Errors:
 
 
 def relative(value: float | None, reference: float | None) -> float | None:
-    """Return |log(value / reference)|, the relative error of small errors; None without both."""
+    """Return |log(value / reference)|, the relative error of small errors; None without both. NaN is like NaN."""
     if value is None or reference is None:
         return None
-    if value == reference:
+    if value == reference or (math.isnan(value) and math.isnan(reference)):
         return 0.0
     if value <= 0 or reference <= 0 or not math.isfinite(value) or not math.isfinite(reference):
         size = max(abs(value), abs(reference))
@@ -65,7 +65,8 @@ def against_anchor(
     """Compare the errors of `before` and `after` against the fp32 run, quantity by quantity.
 
     ``error(after) <= multiplier * pooled error(before) + floor``; the gradient norm must break
-    the limit in two consecutive steps. Steps skipped by any of the three are left out.
+    the limit in two consecutive steps. Left out are steps that any of the three skipped, and those for which `before` or
+    the fp32 run has no finite value, as nothing can be held to that.
     """
     count = min(len(anchor), len(before), len(after))
     return tuple(_errors(curve, anchor[:count], before[:count], after[:count]) for curve in CURVES)
@@ -78,7 +79,8 @@ def _errors(
     theirs: Series = []
     for reference, one, other in zip(anchor, before, after, strict=True):
         usable = not (reference.skipped or one.skipped or other.skipped)
-        truth = curve.read(reference) if usable else None
+        truth = curve.read(reference) if usable and _is_finite(curve.read(one)) else None
+        truth = truth if _is_finite(truth) else None
         ours.append(relative(curve.read(one), truth))
         theirs.append(relative(curve.read(other), truth))
     limit: Series = [
@@ -92,6 +94,10 @@ def _errors(
         tuple(limit),
         first_alarm(theirs, limit, curve.consecutive),
     )
+
+
+def _is_finite(value: float | None) -> bool:
+    return value is not None and math.isfinite(value)
 
 
 def first_alarm(values: Series, limit: Series, consecutive: int) -> int | None:

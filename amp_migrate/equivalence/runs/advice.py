@@ -43,10 +43,18 @@ _DATA = (
 )
 
 
+_ONE_WAY = (
+    "this option chose Apex, beside which the program has a native way (AMP114): choose that, in which the migration "
+    "changes nothing"
+)
+
+
 def advice(crash: Crash, options: Options) -> str:
     """Return what to do about `crash`, in one or two sentences."""
     if crash.missing:
         return _install(crash, options)
+    if "NVIDIA Apex AMP no longer exists" in crash.error:
+        return _ONE_WAY
     if crash.absent:
         module, _, name = crash.absent.partition(":")
         return (

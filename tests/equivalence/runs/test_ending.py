@@ -156,6 +156,12 @@ def test_advice_for_missing_data(tmp_path: Path) -> None:
     assert "`python train.py`" in advice(crash("ValueError: 1"), asked)
 
 
+def test_advice_for_an_option_that_chose_apex(tmp_path: Path) -> None:
+    """What the migration writes there is told from an error of the program."""
+    gone = "RuntimeError: NVIDIA Apex AMP no longer exists: choose native AMP"
+    assert "AMP114" in advice(crash(gone), options(tmp_path))
+
+
 def test_a_crash_travels_with_an_export() -> None:
     """What is written and read again is the same run."""
     run = Run("before", failure="E", crash=crash("E", "", "a", "b"))

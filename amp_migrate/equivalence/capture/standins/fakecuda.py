@@ -9,7 +9,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from amp_migrate.equivalence.capture.patching import put, wrap
-from amp_migrate.equivalence.capture.standins import cudapolicy, syncbn
+from amp_migrate.equivalence.capture.standins import cudapolicy, recurrent, syncbn
 
 _TYPES = "Float Double Half BFloat16 Int Long Short Byte Char Bool"
 _NVTX = "mark range range_push range_pop range_start range_end"
@@ -75,6 +75,7 @@ def on_cpu(value: Any) -> Any:
 def install() -> None:
     """Start redirecting, for the life of the process."""
     cudapolicy.install()
+    recurrent.install()
     syncbn.install()
     CudaOnCpu().__enter__()  # type: ignore[no-untyped-call]
     _replace_module()
