@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.availability.availability import Availability
-from amp_migrate.dual.cut import Cut
+from amp_migrate.dual.cut import Cut, Given
 from amp_migrate.dual.engines import engine
 from amp_migrate.dual.fallback import fallback
 from amp_migrate.dual.mixed import not_apart, refuse_doubled
@@ -28,9 +28,8 @@ def without_apex(
 
     Raises `Cannot` where both are there and it is not clear which of them runs when.
     """
-    everywhere = list(everywhere)
-    given = project, availability, found, everywhere
-    gone = fallback(*given) or tried(*given) or engine(*given)
+    given = Given(project, availability, found, list(everywhere))
+    gone = fallback(given) or tried(given) or engine(given)
     if gone is not None:
         return gone
     modules = dict.fromkeys(site.module for site in found)
@@ -38,17 +37,17 @@ def without_apex(
     if not chosen and not any(holds_native(project, module) for module in modules):
         return None
     if any(beside_native(project, site) is not None for site in found):
-        gone = unreachable(*given)
+        gone = unreachable(given)
         if gone is None:
             raise not_apart(project, availability, found)
         return gone
     chosen = chosen or bool(with_twins(project, found))
-    if chosen and (gone := unreachable(*given)) is not None:
+    if chosen and (gone := unreachable(given)) is not None:
         return gone
     try:
         refuse_doubled(project, found)
     except Cannot:
-        gone = unreachable(*given)
+        gone = unreachable(given)
         if gone is None:
             raise
     return gone

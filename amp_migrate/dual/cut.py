@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from amp_migrate.apex.sites import Site
+from amp_migrate.availability.availability import Availability
 from amp_migrate.dual.arms import Arm
-from amp_migrate.project import Module
+from amp_migrate.project import Module, Project
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+class Given(NamedTuple):
+    """The uses of Apex of a unit, and those of its whole project, with what is known in each file."""
+
+    project: Project
+    availability: Mapping[Module, Availability]
+    found: list[Site]
+    everywhere: list[Site]
 
 
 @dataclass(frozen=True, eq=False, slots=True)

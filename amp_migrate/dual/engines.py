@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-
-from amp_migrate.apex.sites import Kind, Site
-from amp_migrate.availability.availability import Availability
+from amp_migrate.apex.sites import Kind
 from amp_migrate.dual.arms import Arm, arm_of
-from amp_migrate.dual.cut import Cut
-from amp_migrate.project import Module, Project
+from amp_migrate.dual.cut import Cut, Given
 from amp_migrate.project.programs import beside
 
 # Raise while they are made where Apex is asked for and cannot be imported.
@@ -16,17 +12,12 @@ _ENGINES = ("DeepSpeedEngine",)
 _WHY = "the engine initializes Apex itself, and has an fp16 of its own"
 
 
-def engine(
-    project: Project,
-    availability: Mapping[Module, Availability],
-    found: list[Site],
-    everywhere: Iterable[Site],
-) -> Cut | None:
+def engine(given: Given) -> Cut | None:
     """Return the branches for Apex in the methods of such an engine; None for a unit that is anything else.
 
     Programs that initialize Apex themselves may run what the engine adds for it.
     """
-    everywhere = list(everywhere)
+    project, availability, found, everywhere = given
     near = beside(project, *(site.module.path for site in found))
     if any(site.kind is Kind.INITIALIZE and site.module.path in near for site in everywhere):
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from amp_migrate.apex.sites import Kind, Site
@@ -11,7 +11,7 @@ from amp_migrate.availability.availability import Availability
 from amp_migrate.availability.installed import imports_apex
 from amp_migrate.availability.versions import Versions
 from amp_migrate.dual.arms import Arm, around, is_shut
-from amp_migrate.dual.cut import Cut, Definition, importing, imports_instead
+from amp_migrate.dual.cut import Cut, Definition, Given, importing, imports_instead
 from amp_migrate.dual.native import earlier, is_native, names_native
 from amp_migrate.facts.paths import defs, imported_name, uses
 from amp_migrate.flow.assumption import NOTHING, Assumption
@@ -37,13 +37,9 @@ class _Ways(NamedTuple):
     by_version: list[Arm]
 
 
-def fallback(
-    project: Project,
-    availability: Mapping[Module, Availability],
-    found: list[Site],
-    everywhere: Iterable[Site],
-) -> Cut | None:
+def fallback(given: Given) -> Cut | None:
     """Return what goes from a unit whose program has a native way for when Apex is missing; None for others."""
+    project, availability, found, everywhere = given
     modules = list(dict.fromkeys(site.module for site in found))
     sites = [s for s in everywhere if s.module in modules]
     ways = _ways(project, modules, availability, sites)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.availability.availability import Availability
 from amp_migrate.availability.installed import imports_apex
 from amp_migrate.dual.arms import Arm, is_shut, unbound
-from amp_migrate.dual.cut import Cut
+from amp_migrate.dual.cut import Cut, Given
 from amp_migrate.dual.native import beside_native, is_native
 from amp_migrate.facts.paths import path
 from amp_migrate.flow.assumption import NOTHING, Assumption
@@ -19,13 +19,9 @@ _WHY = "the program turns to native AMP where Apex cannot be initialized"
 _CATCHING = frozenset({"BaseException", "Exception", "NameError"})
 
 
-def tried(
-    project: Project,
-    availability: Mapping[Module, Availability],
-    found: list[Site],
-    everywhere: Iterable[Site],
-) -> Cut | None:
+def tried(given: Given) -> Cut | None:
     """Return what goes from a unit whose every initialize stands in a `try` that sets native AMP up where it raises."""
+    project, availability, found, everywhere = given
     tries: dict[ast.Try, tuple[Module, int]] = {}
     for site in found:
         if site.kind is Kind.INITIALIZE:

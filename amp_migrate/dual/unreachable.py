@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.availability.availability import Availability
 from amp_migrate.availability.choosing import announces, answers, chooses, may_be_off, only_sets
 from amp_migrate.dual.arms import Arm, around, runs, shut
-from amp_migrate.dual.cut import Cut, importing
+from amp_migrate.dual.cut import Cut, Given, importing
 from amp_migrate.dual.mixed import needed_by_native, without_native
 from amp_migrate.dual.native import beside_native, is_native
 from amp_migrate.dual.search import Search
@@ -20,18 +20,13 @@ _WHY = "native AMP stands beside it"
 _BEHIND = "goes: such a run ends in the error for a choice that is not known"
 
 
-def unreachable(
-    project: Project,
-    availability: Mapping[Module, Availability],
-    found: list[Site],
-    everywhere: Iterable[Site],
-) -> Cut | None:
+def unreachable(given: Given) -> Cut | None:
     """Return what goes from a unit that has native AMP beside each scale_loss; None where that is not certain.
 
     Apex raises where it is used without amp.initialize. So a branch that always uses it is only entered by
     runs that initialized, and those raise from now on; what stays is what all other runs did before.
     """
-    everywhere = list(everywhere)
+    project, availability, found, _ = given
     scaled = [s for s in found if s.kind is Kind.SCALE_LOSS]
     initialized = [s for s in found if s.kind is Kind.INITIALIZE]
     twins = with_twins(project, found)
@@ -46,16 +41,12 @@ def unreachable(
     search = Search(project, availability, found)
     if not search.settle() or not search.covers(found):
         return None
-    return _cut(project, availability, search, everywhere)
+    return _cut(given, search)
 
 
-def _cut(
-    project: Project,
-    availability: Mapping[Module, Availability],
-    search: Search,
-    everywhere: list[Site],
-) -> Cut | None:
+def _cut(given: Given, search: Search) -> Cut | None:
     """Return what a search found, where nothing that stays depends on it."""
+    project, availability, _, everywhere = given
     guards = tuple(
         (m, node) for m in search.modules for node in m.tree.nodes(ast.Try) if announces(node)
     )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
+from amp_migrate.facts.closure import spread
 from amp_migrate.facts.paths import stored
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import RUNS_FIRST
@@ -150,18 +152,15 @@ def _itself(given: ast.expr) -> ast.expr:
     return given
 
 
-def _made_of(module: Module, given: ast.expr) -> set[str]:
+def _made_of(module: Module, given: ast.AST) -> set[str]:
     """Return the variables that an expression is made of, through what these are bound to."""
-    found: set[str] = set()
-    waiting: list[ast.AST] = [given]
-    while waiting:
-        for node in ast.walk(waiting.pop()):
-            if not isinstance(node, ast.Name) or node.id in found:
-                continue
-            found.add(node.id)
-            bound = module.scopes.bound(node)
-            waiting += [taken for b in bound if (taken := _taken(module, b)) is not None]
-    return found
+
+    def onward(node: ast.AST) -> Iterator[ast.AST]:
+        yield from ast.iter_child_nodes(node)
+        bound = module.scopes.bound(node) if isinstance(node, ast.Name) else ()
+        yield from (taken for b in bound if (taken := _taken(module, b)) is not None)
+
+    return {node.id for node in spread([given], onward) if isinstance(node, ast.Name)}
 
 
 def _taken(module: Module, binding: ast.AST) -> ast.expr | None:

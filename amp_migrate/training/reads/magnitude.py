@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.facts.closure import spread
 from amp_migrate.facts.paths import tail
 from amp_migrate.project import Function
 from amp_migrate.training.beliefs import KNOWS_NO_SCALE, reduces
@@ -33,7 +34,7 @@ class Magnitude:
         while isinstance(up, ast.expr | ast.keyword):
             if isinstance(up, ast.BinOp) and isinstance(up.op, ast.Div):
                 other = up.right if child is up.left else up.left
-                if self._has_scale(other, set()) and not self._has_offset(other, set()):
+                if self._has_scale(other) and not self._has_offset(other):
                     return not self._is_scaled_again(up)
             if isinstance(up, ast.Compare):
                 return all(
@@ -53,7 +54,7 @@ class Magnitude:
         if not isinstance(up, ast.BinOp):
             return False
         other = up.right if node is up.left else up.left
-        again = isinstance(up.op, ast.Mult) and self._has_scale(other, set())
+        again = isinstance(up.op, ast.Mult) and self._has_scale(other)
         return again or self._is_scaled_again(up)
 
     def _is_reduced_in_place(self, call: ast.Call) -> bool:
@@ -66,36 +67,30 @@ class Magnitude:
         reads = self._function.module.scopes.reads(self._function.scope, target.id)
         return bool(reads) and all(self._cancels(read, seen) for read in reads)
 
-    def _has_offset(self, node: ast.AST, seen: set[ast.AST]) -> bool:
+    def _has_offset(self, node: ast.AST) -> bool:
         """Tell whether a fixed number is added to what is multiplied by the scale: ``norm + eps`` is no multiple of it."""
-        for part in ast.walk(node):
-            if part in seen:
-                continue
-            seen.add(part)
+        for part in self._parts(node):
             if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add | ast.Sub):
-                sides = [self._has_scale(side, set()) for side in (part.left, part.right)]
+                sides = [self._has_scale(side) for side in (part.left, part.right)]
                 if any(sides) and not all(sides):
                     return True
-            if any(self._has_offset(value, seen) for value in self._values(part)):
-                return True
         return False
 
-    def _values(self, node: ast.AST) -> Iterator[ast.AST]:
-        """Yield what a name that is read is bound to."""
+    def _has_scale(self, node: ast.AST) -> bool:
+        """Tell whether an expression is multiplied by the scale: a norm of gradients, or the scale itself."""
+        return any(
+            isinstance(part, ast.Attribute) and part.attr in ("grad", _SCALE)
+            for part in self._parts(node)
+        )
+
+    def _parts(self, node: ast.AST) -> Iterator[ast.AST]:
+        """Yield what an expression is made of, and what the names in it are bound to."""
+        return spread([node], self._inner)
+
+    def _inner(self, node: ast.AST) -> Iterator[ast.AST]:
+        yield from ast.iter_child_nodes(node)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             yield from values_of(self._function.module, node)
-
-    def _has_scale(self, node: ast.AST, seen: set[ast.AST]) -> bool:
-        """Tell whether an expression is multiplied by the scale: a norm of gradients, or the scale itself."""
-        for part in ast.walk(node):
-            if part in seen:
-                continue
-            seen.add(part)
-            if isinstance(part, ast.Attribute) and part.attr in ("grad", _SCALE):
-                return True
-            if any(self._has_scale(value, seen) for value in self._values(part)):
-                return True
-        return False
 
 
 def _is_zero(node: ast.expr) -> bool:

@@ -46,14 +46,9 @@ class Unseen:
 
     def given(self, function: Function, call: ast.Call, name: str | None) -> set[int]:
         """Return the names of networks whose gradients a call may read, `name` being its dotted name elsewhere."""
-        module = function.module
-        if self._project.callees(call) or is_known(call, name) or self._is_harmless(module, call):
-            return set()
-        if self.is_uncallable(function, call):
-            return set()
-        if reduces(tail(call)) or self._only_keeps(call):
-            return set()
-        found: set[int] = set()
+        module, found = function.module, set[int]()
+        if self._is_read(function, call, name):
+            return found
         for argument in _arguments(call):
             if hands_over(module, argument):
                 of_new = [self._fresh.is_new(function, b) for b in bases(module, argument, set())]
@@ -68,18 +63,13 @@ class Unseen:
 
         A library may be given them themselves, too. An object that holds the network alone counts as its optimizers.
         """
-        module = function.module
-        if self._project.callees(call) or is_known(call, name) or self._is_harmless(module, call):
-            return set()
-        if self.is_uncallable(function, call):
-            return set()
+        module, found = function.module, set[int]()
+        if self._is_read(function, call, name):
+            return found
         if name is None and (_is_inherited(function, call) or self._is_looked_up(module, call)):
-            return set()
+            return found
         if name is not None and (_leaves_alone(name) or makes_schedule(name)):
-            return set()
-        if reduces(tail(call)) or self._only_keeps(call):
-            return set()
-        found: set[int] = set()
+            return found
         for given in _arguments(call):
             if not isinstance(given, ast.Name | ast.Attribute | ast.Subscript):
                 continue
@@ -94,6 +84,13 @@ class Unseen:
                 if (optimizer.groups | (optimizer.networks or set())) & held:
                     found.add(optimizer.number)
         return found
+
+    def _is_read(self, function: Function, call: ast.Call, name: str | None) -> bool:
+        """Tell whether it is known what a call does with gradients: it is followed, or leaves them as they are."""
+        module = function.module
+        followed = bool(self._project.callees(call)) or self._is_harmless(module, call)
+        known = followed or is_known(call, name) or reduces(tail(call))
+        return known or self.is_uncallable(function, call) or self._only_keeps(call)
 
     def _is_tensor(self, module: Module, node: ast.expr) -> bool:
         facts = self._project.values.facts(module, node)
