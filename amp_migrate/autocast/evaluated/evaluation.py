@@ -57,13 +57,12 @@ def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
     near = unit.project.values.onward(models | kept)
     taken = nodes_in(unit.regions)
     found: list[Region] = []
-    for module in unit.near:
-        for node in module.tree.nodes(ast.Call):
-            if node in taken or node in gone or not _may_run(unit, near, module, node):
-                continue
-            run = bare if all_given(node) else models
-            if _runs(unit, module, node, run) or _is_one(unit, module, called(node), kept):
-                found += _at_calls(unit, module, node, taken)
+    for module, node in unit.calls():
+        if node in taken or node in gone or not _may_run(unit, near, module, node):
+            continue
+        run = bare if all_given(node) else models
+        if _runs(unit, module, node, run) or _is_one(unit, module, called(node), kept):
+            found += _at_calls(unit, module, node, taken)
     found += _through_helpers(unit, gone, taken, models)
     found += [
         region_of(unit, site.function.module, site.function.module.tree.statement(site.call))
@@ -116,8 +115,7 @@ def _through_helpers(
     }
     return [
         region_of(unit, module, module.tree.statement(node))
-        for module in unit.near
-        for node in module.tree.nodes(ast.Call)
+        for module, node in unit.calls()
         if node not in taken
         and node not in gone
         and helpers & set(unit.project.callees(node))

@@ -36,8 +36,7 @@ def others(unit: Unit, gone: set[ast.AST], known: list[Region]) -> list[Region]:
     found = merged(
         [
             region_of(unit, module, module.tree.statement(node))
-            for module in unit.near
-            for node in module.tree.nodes(ast.Call)
+            for module, node in unit.calls()
             if node not in taken
             and unit.project.function_of(module, node) not in cast
             and not _is_under(unit, unit.project.function_of(module, node), taken, trained)

@@ -13,7 +13,8 @@ from amp_migrate.check.casts.callables import Callables, spelled
 from amp_migrate.check.casts.casting import forwards
 from amp_migrate.check.casts.results import handed_back
 from amp_migrate.check.events.labels import Does, Labels
-from amp_migrate.facts.below import every
+from amp_migrate.facts.below import children
+from amp_migrate.facts.closure import spread
 from amp_migrate.facts.paths import all_given, argument, path, tail
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.protocol.code.program import Program
@@ -161,18 +162,16 @@ class Networks:
 
     def _losses(self, function: Function, backward: ast.AST) -> Iterator[ast.Call]:
         """Yield the calls of torch that compute the loss of a backward, in the function itself."""
-        queue: list[ast.AST] = [backward]
-        seen: set[ast.AST] = set()
-        while queue:
-            for part in every(queue.pop()):
-                if part in seen:
-                    continue
-                seen.add(part)
-                if isinstance(part, ast.Call) and self._is_loss(function.module, part.func):
-                    if not self.prepares(function, part):
-                        yield part
-                if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
-                    queue += self._labels.values_of(function, part)
+
+        def onward(part: ast.AST) -> Iterator[ast.AST]:
+            yield from children(part)
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
+                yield from self._labels.values_of(function, part)
+
+        for part in spread([backward], onward):
+            if isinstance(part, ast.Call) and self._is_loss(function.module, part.func):
+                if not self.prepares(function, part):
+                    yield part
 
     def prepares(self, function: Function, call: ast.Call) -> bool:
         """Tell whether a function that O1 ran in fp32, or as it came, gets no output of a network as that gave it: casts change nothing."""

@@ -98,14 +98,13 @@ def _parts(module: Module, given: ast.expr) -> list[ast.expr]:
 
 
 def _steps(unit: Unit, optimizers: Optimizers, wrapped: bool = False) -> Iterator[Step]:
-    for module in unit.near:
-        for node in module.tree.nodes(ast.Call):
-            if isinstance(node.func, ast.Attribute) and _is_step(unit, module, node):
-                function = unit.project.function_of(module, node)
-                own = optimizers.has(module, function, node.func.value)
-                if own and _delegates(function) is wrapped:
-                    anchor = anchor_of(unit.project, module, node)
-                    yield Step(module, function, node, node.func.value, anchor)
+    for module, node in unit.calls():
+        if isinstance(node.func, ast.Attribute) and _is_step(unit, module, node):
+            function = unit.project.function_of(module, node)
+            own = optimizers.has(module, function, node.func.value)
+            if own and _delegates(function) is wrapped:
+                anchor = anchor_of(unit.project, module, node)
+                yield Step(module, function, node, node.func.value, anchor)
 
 
 def _innermost(unit: Unit, steps: list[Step]) -> list[Step]:

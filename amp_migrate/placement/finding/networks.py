@@ -30,8 +30,7 @@ def _copies(unit: Unit, networks: set[int]) -> set[int]:
     values = unit.project.values
     return {
         group
-        for module in unit.near
-        for call in module.tree.nodes(ast.Call)
+        for module, call in unit.calls()
         if tail(call) in COPIES and call.args
         if values.groups(module, call.args[0]) & networks
         for group in values.groups(module, call)

@@ -24,8 +24,7 @@ class Trains:
         self._functions = {b.function for b in items} | {s.function for s in unit.steps}
         self._functions |= {
             unit.project.function_of(module, node)
-            for module in unit.near
-            for node in module.tree.nodes(ast.Call)
+            for module, node in unit.calls()
             if self._is_backward(node)
         }
         self._functions -= unit.copying

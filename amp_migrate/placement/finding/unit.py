@@ -68,6 +68,10 @@ class Unit:
         near = self.project.connected_with(of)
         return [module for module in near if module.path not in self.home.beside.leaving]
 
+    def calls(self) -> Iterator[tuple[Module, ast.Call]]:
+        """Yield the calls in the files of its programs."""
+        return ((module, call) for module in self.near for call in module.tree.nodes(ast.Call))
+
     def of(self, *kinds: Kind) -> Iterator[Site]:
         """Yield the sites of some kinds, in source order."""
         return (site for site in self.sites if site.kind in kinds)
