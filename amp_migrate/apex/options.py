@@ -20,21 +20,10 @@ Spell = Callable[[ast.expr], str]
 Constant = Callable[[ast.expr], ast.Constant | None]
 
 PARAMETERS = (
-    "models",
-    "optimizers",
-    "enabled",
-    "opt_level",
-    "cast_model_type",
-    "patch_torch_functions",
-    "keep_batchnorm_fp32",
-    "master_weights",
-    "loss_scale",
-    "cast_model_outputs",
-    "num_losses",
-    "verbosity",
-    "min_loss_scale",
-    "max_loss_scale",
-)
+    "models", "optimizers", "enabled", "opt_level", "cast_model_type", "patch_torch_functions",
+    "keep_batchnorm_fp32", "master_weights", "loss_scale", "cast_model_outputs", "num_losses", "verbosity",
+    "min_loss_scale", "max_loss_scale",
+)  # fmt: skip
 
 
 @dataclass(slots=True)

@@ -7,14 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _FILES = (
-    "pyproject.toml",
-    "setup.cfg",
-    "setup.py",
-    "requirements*.txt",
-    "requirements/*.txt",
-    "environment*.yml",
+    "pyproject.toml", "setup.cfg", "setup.py", "requirements*.txt", "requirements/*.txt", "environment*.yml",
     "environment*.yaml",
-)
+)  # fmt: skip
 _VERSION = r"(?:[<>=!~^]=?=?\s*)?\d[\w.*+!]*"
 _DECLARED = re.compile(
     r"(?<![\w.\-/])(?:py)?torch\b(?:[ \t]*\[[\w,\s-]*\])?[ \t]*"

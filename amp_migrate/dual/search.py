@@ -15,12 +15,8 @@ from amp_migrate.flow.assumption import NOTHING
 from amp_migrate.project import Function, Module, Project
 
 _NEEDS_INITIALIZE = (
-    Kind.INITIALIZE,
-    Kind.SCALE_LOSS,
-    Kind.STATE_DICT,
-    Kind.LOAD_STATE_DICT,
-    Kind.HANDED_ON,
-)
+    Kind.INITIALIZE, Kind.SCALE_LOSS, Kind.STATE_DICT, Kind.LOAD_STATE_DICT, Kind.HANDED_ON,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -21,16 +21,9 @@ very attribute or item, changes it in any case and is not asked about.
 """
 
 _RUNS_CODE = {
-    Kind.CALL,
-    Kind.DECORATE,
-    Kind.AWAIT,
-    Kind.YIELD,
-    Kind.NEXT,
-    Kind.ENTER,
-    Kind.LEAVE,
-    Kind.IMPORT,
+    Kind.CALL, Kind.DECORATE, Kind.AWAIT, Kind.YIELD, Kind.NEXT, Kind.ENTER, Kind.LEAVE, Kind.IMPORT,
     Kind.UNPACK,
-}
+}  # fmt: skip
 _STORES = {Kind.STORE, Kind.DELETE, Kind.UNBIND}
 _LOOKING = frozenset(
     {"abs", "bool", "callable", "enumerate", "float", "hasattr", "id", "int", "isinstance"}

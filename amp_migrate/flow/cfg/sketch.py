@@ -13,17 +13,9 @@ End = tuple[int, EdgeKind, ast.expr | None]
 """An edge without a target yet: the index of its source, its kind, its test."""
 
 _NEVER_RAISE = {
-    Kind.ENTRY,
-    Kind.EXIT,
-    Kind.RAISED,
-    Kind.UNBIND,
-    Kind.TURN,
-    Kind.CAUGHT,
-    Kind.RETURN,
-    Kind.RAISE,
-    Kind.JUMP,
+    Kind.ENTRY, Kind.EXIT, Kind.RAISED, Kind.UNBIND, Kind.TURN, Kind.CAUGHT, Kind.RETURN, Kind.RAISE, Kind.JUMP,
     Kind.STEP,
-}
+}  # fmt: skip
 _OF_WAY = {
     Way.RAISE: EdgeKind.RAISE,
     Way.RETURN: EdgeKind.RETURN,

@@ -19,12 +19,8 @@ from amp_migrate.plan.cannot import Unwritable
 from amp_migrate.project import Module
 
 _PARAMETERS = (
-    "init_optimizer",
-    "static_loss_scale",
-    "dynamic_loss_scale",
-    "dynamic_loss_args",
-    "verbose",
-)
+    "init_optimizer", "static_loss_scale", "dynamic_loss_scale", "dynamic_loss_args", "verbose",
+)  # fmt: skip
 _SETTINGS = {
     "init_scale": "_loss_scale",
     "scale_window": "_scale_seq_len",

@@ -10,17 +10,9 @@ from amp_migrate.older.found import Found
 from amp_migrate.project import Function, Module
 
 _PARTS = (
-    ast.Name,
-    ast.Attribute,
-    ast.Constant,
-    ast.BoolOp,
-    ast.UnaryOp,
-    ast.Compare,
-    ast.boolop,
-    ast.unaryop,
-    ast.cmpop,
-    ast.expr_context,
-)
+    ast.Name, ast.Attribute, ast.Constant, ast.BoolOp, ast.UnaryOp, ast.Compare, ast.boolop, ast.unaryop,
+    ast.cmpop, ast.expr_context,
+)  # fmt: skip
 
 
 def readable(

@@ -18,19 +18,10 @@ from amp_migrate.training.origins.switches import truth
 
 _ALWAYS = frozenset(
     {
-        PointKind.ENTRY,
-        PointKind.EXIT,
-        PointKind.RAISED,
-        PointKind.TEST,
-        PointKind.NEXT,
-        PointKind.YIELD,
-        PointKind.ENTER,
-        PointKind.LEAVE,
-        PointKind.RAISE,
-        PointKind.CAUGHT,
-        PointKind.MATCH,
+        PointKind.ENTRY, PointKind.EXIT, PointKind.RAISED, PointKind.TEST, PointKind.NEXT, PointKind.YIELD,
+        PointKind.ENTER, PointKind.LEAVE, PointKind.RAISE, PointKind.CAUGHT, PointKind.MATCH,
     }
-)
+)  # fmt: skip
 _NEVER_FAIL = (Kind.UNSCALE, Kind.UPDATE, Kind.SET_SCALE, Kind.ZERO_GRAD)
 _PLAIN = frozenset({"append", "cpu", "cuda", "detach", "eval", "format", "get_scale", "item", "to"})
 """Methods of which nobody expects an exception."""

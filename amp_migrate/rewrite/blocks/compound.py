@@ -16,18 +16,9 @@ from amp_migrate.rewrite.parts.imports import is_docstring
 
 Clause = cst.Else | cst.Finally | cst.ExceptHandler | cst.ExceptStarHandler
 WithBody = (
-    cst.If,
-    cst.For,
-    cst.While,
-    cst.With,
-    cst.Try,
-    cst.TryStar,
-    cst.FunctionDef,
-    cst.ClassDef,
-    cst.ExceptHandler,
-    cst.ExceptStarHandler,
-    cst.MatchCase,
-)
+    cst.If, cst.For, cst.While, cst.With, cst.Try, cst.TryStar, cst.FunctionDef, cst.ClassDef,
+    cst.ExceptHandler, cst.ExceptStarHandler, cst.MatchCase,
+)  # fmt: skip
 
 
 def kept_block(statement: cst.CSTNode, edit: Hoist) -> tuple[cst.BaseSuite | cst.If, list[str]]:

@@ -98,16 +98,9 @@ def _import(tree: Tree, name: str) -> list[Edit]:
 
 
 _PURE = (
-    ast.Name,
-    ast.Attribute,
-    ast.Constant,
-    ast.BoolOp,
-    ast.UnaryOp,
-    ast.Compare,
-    ast.BinOp,
-    ast.IfExp,
+    ast.Name, ast.Attribute, ast.Constant, ast.BoolOp, ast.UnaryOp, ast.Compare, ast.BinOp, ast.IfExp,
     ast.Subscript,
-)
+)  # fmt: skip
 
 
 def _variable(

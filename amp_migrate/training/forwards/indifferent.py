@@ -22,18 +22,8 @@ _RUNS_ITS_ARGUMENT = frozenset({"__import__", "compile", "eval", "exec", "filter
 _BUILTINS = frozenset(dir(builtins)) - _RUNS_ITS_ARGUMENT
 _RECORDS = frozenset({"collections.namedtuple", "typing.NamedTuple"})
 _LAYERS = (
-    "Pad1d",
-    "Pad2d",
-    "Pad3d",
-    "Pool1d",
-    "Pool2d",
-    "Pool3d",
-    "Dropout",
-    "Flatten",
-    "Identity",
-    "ReLU",
-    "Unfold",
-)
+    "Pad1d", "Pad2d", "Pad3d", "Pool1d", "Pool2d", "Pool3d", "Dropout", "Flatten", "Identity", "ReLU", "Unfold",
+)  # fmt: skip
 """Ends of names of modules of torch.nn that have no weights, and give back the type that they are given."""
 _TO_FP32 = frozenset({"float", "double", "long", "int", "eq", "ne", "gt", "lt", "ge", "le"})
 _METHODS = METHODS_WITHOUT_CASTS | {name.rpartition(".")[2] for name in CASTS_LEAVE_ALONE}
