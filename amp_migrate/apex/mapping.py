@@ -23,7 +23,7 @@ from amp_migrate.facts.paths import LOOKS
 from amp_migrate.facts.scopes import ScopeNode
 from amp_migrate.facts.tree import FunctionNode
 from amp_migrate.project import Module, Project
-from amp_migrate.project.programs import is_touched_elsewhere
+from amp_migrate.project.programs import beside, is_touched_elsewhere
 from amp_migrate.values.written import constants, written
 
 _LOOKING = LOOKS | {"dict", "list", "set", "sorted"}
@@ -39,7 +39,9 @@ def entries(project: Project, module: Module, mapping: ast.expr, use: ast.AST) -
 
     A value is a constant, or an expression that gives it at `use`: what Apex takes by default where no entry is set.
     """
-    fixed = written(project.lookup, project.modules.values(), module, mapping)
+    near = beside(project, module.path)
+    files = [m for m in project.modules.values() if m.path in near]
+    fixed = written(project.lookup, files, module, mapping)
     if fixed is not None:
         return fixed
     reader = _Reader(project, module)
