@@ -200,12 +200,10 @@ def _is_scaled(module: Module, call: ast.Call) -> bool:
 
 def training_functions(unit: Unit) -> list[Function]:
     """Return the functions in which a backward of a unit may stand: those that train, and what they call."""
-    own = {s.function for s in unit.steps} | {
-        s.function for s in unit.of(Kind.SCALE_LOSS, Kind.INITIALIZE)
-    }
-    scaling = {s.function for s in unit.of(Kind.SCALE_LOSS)}
     stepping = {s.function for s in unit.steps}
-    found = own | _joining(unit, scaling, stepping)
+    scaling = {s.function for s in unit.of(Kind.SCALE_LOSS)}
+    found = {s.function for s in unit.of(Kind.INITIALIZE)} | scaling | stepping
+    found |= _joining(unit, scaling, stepping)
     for function in scaling | stepping:
         found |= reachable(unit.project, function)
     if not any(unit.of(Kind.SCALE_LOSS)):
