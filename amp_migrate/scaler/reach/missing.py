@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from functools import cache
+from functools import cache, partial
 
 from amp_migrate.facts.paths import path, prefixes
 from amp_migrate.flow import NOTHING, Operand, Paths, Point, evaluate, refine, steady
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Function, Project
+from amp_migrate.project.once import kept
 from amp_migrate.project.reach import attributes_set
 from amp_migrate.project.rounds import graph_of, points_of
 
@@ -38,12 +39,28 @@ def _is_asked(function: Function, holder: str) -> bool:
 
 
 def _may_lack(project: Project, function: Function, node: ast.AST, holder: str) -> bool:
-    """Tell whether a function that asks for an object may come to a node without, before anything makes it.
+    """Tell whether a function that asks for an object may come to a node without, before anything makes it."""
+    gone = kept(
+        project, (_may_lack, function, holder), partial(_without, project, function, holder)
+    )
+    if gone is None:
+        return False
+    lacking = _is_none(holder)
+    points = points_of(project, function, node)
+    return any(evaluate(lacking, facts) is True for p in points for facts in gone.states(p))
+
+
+def _is_none(holder: str) -> ast.expr:
+    return ast.parse(f"{holder} is None", mode="eval").body
+
+
+def _without(project: Project, function: Function, holder: str) -> Paths | None:
+    """Return the paths of a function where an object is not there; None where those are all of its paths.
 
     A method of its owner that is out of sight makes it where it runs for nothing else.
     """
     graph = graph_of(project, function)
-    lacking = ast.parse(f"{holder} is None", mode="eval").body
+    lacking = _is_none(holder)
     there = Paths(
         graph, refine(NOTHING, lacking, False) or NOTHING, changes=steady, exceptions=False
     )
@@ -65,7 +82,4 @@ def _may_lack(project: Project, function: Function, node: ast.AST, holder: str) 
         return makes_one(point)
 
     gone = Paths(graph, refine(NOTHING, lacking, True) or NOTHING, changes=makes, exceptions=False)
-    if gone.order.edges == there.order.edges:
-        return False
-    points = points_of(project, function, node)
-    return any(evaluate(lacking, facts) is True for p in points for facts in gone.states(p))
+    return None if gone.order.edges == there.order.edges else gone
