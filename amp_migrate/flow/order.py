@@ -47,17 +47,20 @@ class Order:
         return reach_masks(self._next)
 
     @cached_property
+    def ranks(self) -> dict[int, int]:
+        """The places of what the entry leads to, every point before its successors but for edges that go back."""
+        order = reverse_postorder(self._next, self.entry.index)
+        return {node: place for place, node in enumerate(order)}
+
+    @cached_property
     def _reached(self) -> frozenset[int]:
-        return frozenset(reverse_postorder(self._next, self.entry.index))
+        return frozenset(self.ranks)
 
     @cached_property
     def final(self) -> frozenset[int]:
         """Where runs end: the ends, and the last points of every turn of a loop that has no way to them."""
         final = {end.index for end in self.ends}
-        rank = {
-            node: place
-            for place, node in enumerate(reverse_postorder(self._next, self.entry.index))
-        }
+        rank = self.ranks
         ending = sum(1 << end for end in final)
         for component in components(self._next, sorted(rank)):
             inside = set(component)
