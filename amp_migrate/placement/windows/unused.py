@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from amp_migrate.flow import Graph, Kind, Paths, Point
+from amp_migrate.flow import Graph, Kind, Point
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing, clears
 from amp_migrate.project import Function, Module
 from amp_migrate.project.reach import calls_to
 from amp_migrate.project.rounds import graph_of, points_of
+from amp_migrate.training.origins.switches import feasible
 from amp_migrate.training.steps import Backward, is_one
 
 Place = tuple[Module, ast.AST]
@@ -61,11 +62,8 @@ class _Uses:
     ) -> Iterator[Place]:
         """Yield from where gradients that are there at some points come that are cleared before any step; `place`: this one."""
         graph = graph_of(self._unit.project, function)
-        paths, cleared, starts = (
-            Paths(graph, exceptions=False),
-            self._cleared(function),
-            list(starts),
-        )
+        paths = feasible(self._unit.project, function)
+        cleared, starts = self._cleared(function), list(starts)
         if self._gets_to_step(function, graph, starts):
             return
         if function.node is None or not any(paths.witness(p, graph.exit, cleared) for p in starts):
@@ -81,7 +79,7 @@ class _Uses:
                 yield from self.lost(call.function, points, at, seen | {function})
 
     def _gets_to_step(self, function: Function, graph: Graph, starts: Iterable[Point]) -> bool:
-        paths, kept = Paths(graph, exceptions=False), set(self._cleared(function))
+        paths, kept = feasible(self._unit.project, function), set(self._cleared(function))
         goals = list(self._steps(function, graph))
         return any(paths.witness(s, goal, kept - {goal}) for s in starts for goal in goals)
 
