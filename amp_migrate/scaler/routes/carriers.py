@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from amp_migrate.apex.emptied import Empty, emptied
-from amp_migrate.apex.sites import Kind, Site, amp_expression
+from amp_migrate.apex.sites import HANDED_ON, Kind, Site, amp_expression
 from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import path, spreads
 from amp_migrate.facts.scopes import global_name
@@ -97,6 +97,8 @@ class Carriers:
         """Note the parameter or attribute through which a site reaches `amp`."""
         node = amp_expression(site)
         if isinstance(node, ast.Name) and node.id in site.function.parameters.names:
+            if self._project.external(site.module, node) not in HANDED_ON:
+                return  # an object that keeps a function of amp by its own name
             self._refuse_inside(site)
             self.parameters[site.function] = node.id
         elif isinstance(node, ast.Attribute) and site.kind is not Kind.IMPORT:
