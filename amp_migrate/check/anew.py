@@ -40,11 +40,12 @@ class _State(NamedTuple):
 class _AnewMachine(Unmoved):
     """Follows a GradScaler, the flags of its condition, and where Apex asked for them.
 
-    `last` tells that Apex asks no more behind where the GradScaler is made.
+    `last` tells that Apex asks no more behind where the GradScaler is made, `again` that it may be made behind where Apex asks.
     """
 
-    def __init__(self, *, last: bool) -> None:
+    def __init__(self, *, last: bool, again: bool) -> None:
         self._last = last
+        self._again = again
 
     def starts(self, called: bool) -> tuple[Hashable, ...]:
         """Nothing is made or asked when a program begins."""
@@ -60,6 +61,8 @@ class _AnewMachine(Unmoved):
             late = state.asked is False
             breaches = (Breach.ANEW,) if late and self._last else ()
             return Moved((_State(True, state.asked, late),), breaches)
+        if event.kind is _ASKED and state.made is False and self._again:
+            return Moved((_State(False, True, True),))
         wrong = state.late if event.kind is _USED else state.made is False
         breaches = (Breach.ANEW,) if wrong else ()
         return Moved((state if event.kind is _USED else _State(state.made, True),), breaches)
@@ -82,12 +85,14 @@ def set_anew(old: Side, new: Side, initializes: Sequence[Initialize]) -> Iterato
         at = counterpart(old, new.project.function_of(module, call), call)
         if at is not None and (found := _Flags(old, new, at, enabled).happening(initializes)):
             program = old.program.of_events(found)
-            machine = _AnewMachine(last=_is_last(old, at, found))
+            last = not _comes_to(old, at, found, behind=True)
+            again = _comes_to(old, at, found, behind=False)
+            machine = _AnewMachine(last=last, again=again)
             yield from Run(program, machine, CertainMemory(program)).faults()
 
 
-def _is_last(old: Side, at: Counterpart, happening: _Happening) -> bool:
-    """Tell whether Apex asks in the function that makes the GradScaler alone, and not behind that."""
+def _comes_to(old: Side, at: Counterpart, happening: _Happening, *, behind: bool) -> bool:
+    """Tell whether Apex may ask behind where the GradScaler is made, or in front of it; elsewhere it asks behind that."""
     asking = {
         function: [node for node, events in held.items() if any(e.kind is _ASKED for e in events)]
         for function, held in happening.items()
@@ -95,9 +100,10 @@ def _is_last(old: Side, at: Counterpart, happening: _Happening) -> bool:
     graph = old.program.graph(at.function)
     order = graph.order(exceptions=False)
     asked = [point for node in asking.pop(at.function, ()) for point in graph.at(node)]
-    return not any(asking.values()) and not any(
-        order.may_reach(made, ask) for made in graph.at(at.node) for ask in asked
-    )
+    ways = [(made, ask) for made in graph.at(at.node) for ask in asked]
+    if not behind:
+        return any(order.may_reach(ask, made) for made, ask in ways)
+    return any(asking.values()) or any(order.may_reach(made, ask) for made, ask in ways)
 
 
 class _Flags:
