@@ -10,8 +10,10 @@ from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import Clearing, clearing, clears
 from amp_migrate.placement.reads.zeroing import before_step
 from amp_migrate.placement.windows.course import Course
+from amp_migrate.placement.windows.surviving import training
 from amp_migrate.project import Function
 from amp_migrate.project.order import inside
+from amp_migrate.project.rounds import graph_of
 from amp_migrate.training.steps import Step, boundary
 
 
@@ -37,7 +39,7 @@ def thrown_away(
             continue
         named = receiver if receiver is not None and tree.segment(receiver) in texts else None
         meant = [s for s in steps if named is None or s.text == tree.segment(named)]
-        if named is None and len(texts) > 1:
+        if (named is None and len(texts) > 1) or _is_filled_again(unit, node):
             continue
         if any(_between(course, node, step, meant) and _beside(unit, node, step) for step in meant):
             result[node] = named
@@ -58,10 +60,26 @@ def _removes(found: Clearing, function: Function) -> Iterator[tuple[ast.expr, as
             yield node.targets[0], None
 
 
+def _is_filled_again(unit: Unit, node: ast.expr) -> bool:
+    """Tell whether a call runs a backward of its own behind whatever it clears."""
+    callees = unit.project.callees(node) if isinstance(node, ast.Call) else []
+    for callee in callees:
+        graph = graph_of(unit.project, callee)
+        order, trains = graph.order(exceptions=False), training(unit, callee, graph)
+        cleared = clearing(unit.project).points(callee)
+        if any(order.witness(point, graph.exit, trains) is not None for point in cleared):
+            return False
+    return bool(callees)
+
+
 def _between(course: Course, node: ast.expr, step: Step, steps: list[Step]) -> bool:
-    """Tell whether a node may run behind a backward and before a step, with no other backward or step between."""
+    """Tell whether a node may run behind a backward and before a step, with no other backward or step between.
+
+    What a function without a backward steps on was there when it began.
+    """
     stepping = [other.call for other in steps]
-    return course.may_train(node, stepping) and course.leads_untrained(node, step.call)
+    fed = course.may_train(node, stepping) if course.trains else course.begins(node, stepping)
+    return fed and course.leads_untrained(node, step.call)
 
 
 def _beside(unit: Unit, node: ast.expr, step: Step) -> bool:

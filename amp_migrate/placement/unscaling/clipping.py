@@ -199,9 +199,11 @@ def _waits_unscaled(
 
 
 def _outside(course: Course, step: Step, found: list[Use]) -> list[Use]:
-    """Return the reads that do not stand within the test around their step."""
+    """Return the reads that do not stand within the test around their step, nor under one of the same truth."""
     limit = _limit(course, step)
-    return [u for u in found if limit is not None and not inside(step.tree, u.statement, limit)]
+    outside = [u for u in found if limit is not None and not inside(step.tree, u.statement, limit)]
+    calls = [other.call for other in course.alike(step)] if outside else []
+    return [u for u in outside if not course.always_comes(u.node, calls)]
 
 
 def _before_any(course: Course, result: Unscale, steps: list[Step]) -> Unscale:

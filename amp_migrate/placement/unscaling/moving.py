@@ -13,7 +13,7 @@ from amp_migrate.placement.reads.reported import does_more, tells
 from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.placement.windows.skipped import accumulates
 from amp_migrate.plan.cannot import Cannot
-from amp_migrate.project.order import inside, key, levels, position
+from amp_migrate.project.order import Loop, inside, key, levels, position
 from amp_migrate.training.steps import (
     Step,
     children_of,
@@ -38,7 +38,9 @@ def across(
     tree = step.tree
     tops = list(dict.fromkeys(_top(tree, use.statement, limit) for use in outside))
     written = {name for top in tops for name in defs(top)}
-    result.accumulates = accumulates(unit, step.function, step.anchor, limit)
+    result.accumulates = _in_a_window(step, outside) or accumulates(
+        unit, step.function, step.anchor, limit
+    )
     more = [top for top in tops if does_more(unit, top) or _is_around(top, outside)]
     told = more or any(tells(unit, top) for top in tops)
     if written & uses(limit.test) or (told and not result.accumulates):
@@ -63,6 +65,16 @@ def across(
         [*inner, outermost_anchor(step, steps), _ahead(step, limit, outside, steps)], key=key
     )
     return result
+
+
+def _in_a_window(step: Step, outside: list[Use]) -> bool:
+    """Tell whether gradients are read in a loop over micro-batches behind which the step stands."""
+    tree = step.tree
+    return any(
+        isinstance(level, Loop) and holds_backward(level) and not inside(tree, step.call, level)
+        for use in outside
+        for level in levels(tree, use.statement)
+    )
 
 
 def _cannot(step: Step, limit: ast.If, reading: ast.stmt) -> Cannot:

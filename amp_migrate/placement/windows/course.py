@@ -6,12 +6,13 @@ import ast
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
-from amp_migrate.flow import Graph, Order, Point
+from amp_migrate.flow import Graph, Kind, Order, Paths, Point, steady
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.steps.hidden import Hidden
 from amp_migrate.placement.steps.indirect import Indirect, indirect
 from amp_migrate.placement.windows.surviving import onward, training
 from amp_migrate.project import Function
+from amp_migrate.project.reach import upwards
 from amp_migrate.project.rounds import graph_of, points_of, runs_before
 from amp_migrate.training.steps import Backward, Step
 
@@ -88,15 +89,38 @@ class Course:
             for p in goal
         )
 
+    def always_comes(self, node: ast.AST, calls: Iterable[ast.AST]) -> bool:
+        """Tell whether one of some calls follows a node whichever way tests go, each of one truth, and before a backward."""
+        paths = Paths(self._graph, changes=steady, exceptions=False)
+        goals = [point for call in calls for point in self._at(call)[-1:]]
+        return all(
+            paths.must_reach(point, goals)
+            and not any(paths.witness(point, trains, goals) for trains in self.trains)
+            for point in self._at(node)[-1:]
+        )
+
+    def begins(self, node: ast.AST, between: Iterable[ast.AST]) -> bool:
+        """Tell whether gradients of a caller's backward may be there at a node, with nothing of `between` on the way."""
+        running = {backward.function for backward in self._unit.backwards}
+        if running.isdisjoint(upwards(self._unit.project, self.function)):
+            return False
+        avoided = [point for part in between for point in self._at(part)]
+        start = self._graph.entry
+        return any(self._order.witness(start, p, avoided) is not None for p in self._at(node)[-1:])
+
     def leads_untrained(self, node: ast.AST, later: ast.AST) -> bool:
-        """Tell whether something may run after a node with no backward between; loops that train run at least once."""
+        """Tell whether something may run after a node with no backward between; loops that train run at least once.
+
+        What a generator lets run between may do so.
+        """
         here, there = self._at(node)[-1:], self._at(later)[-1:]
         entered = [
             loop.header
             for loop in self._order.loops
             if not loop.body.intersection(here) and not loop.body.isdisjoint(self.trains)
         ]
-        avoided = [*self.trains, *entered]
+        given = [point for point in self._graph.points if point.kind is Kind.YIELD]
+        avoided = [*self.trains, *entered, *given]
         return any(self._order.witness(a, b, avoided) is not None for a in here for b in there)
 
     def is_read_before(self, node: ast.AST, steps: Sequence[Step]) -> bool:

@@ -10,10 +10,11 @@ from amp_migrate.flow.assumption import Assumption
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing
-from amp_migrate.project import Function
+from amp_migrate.project import CallSite, Function, Project
 from amp_migrate.project.order import in_branch
 from amp_migrate.project.reach import calls_to, reachable
 from amp_migrate.project.rounds import graph_of, points_of
+from amp_migrate.training.bindings import is_generator
 from amp_migrate.training.origins.constants import settled
 from amp_migrate.training.origins.switches import feasible
 from amp_migrate.training.steps import Backward
@@ -91,7 +92,7 @@ def onward(
         onward(
             unit,
             call.function,
-            graph_of(unit.project, call.function).at(call.call, Kind.CALL),
+            ending(unit.project, call, function),
             [],
             seen | {function, call.function},
         )
@@ -101,7 +102,18 @@ def onward(
     return leaving if returns or not callers else None
 
 
-def training(unit: Unit, function: Function, graph: Graph) -> list[Point]:
+def ending(project: Project, site: CallSite, callee: Function) -> tuple[Point, ...]:
+    """Return the moments at which what a call runs is over: where the block of a generator ends."""
+    graph = graph_of(project, site.function)
+    item = site.function.module.tree.parent(site.call)
+    if isinstance(item, ast.withitem) and is_generator(callee):
+        return graph.at(item, Kind.LEAVE)
+    return graph.at(site.call, Kind.CALL)
+
+
+def training(
+    unit: Unit, function: Function, graph: Graph, around: tuple[Function, ...] = ()
+) -> list[Point]:
     """Return the moments at which a function runs a backward, itself or in what it calls."""
     own = {b.node: b for b in unit.backwards_of(function)}
     running = {b.function for b in unit.backwards}
@@ -110,8 +122,31 @@ def training(unit: Unit, function: Function, graph: Graph) -> list[Point]:
         points += points_of(unit.project, function, node)[-1:]
     for call in calls_to(unit.project, function, running):
         if call not in own and not leaves_out(unit, call):
-            points += graph.at(call, Kind.CALL)
+            points += _moments(unit, function, graph, call, (*around, function))
     return points
+
+
+def _moments(
+    unit: Unit, function: Function, graph: Graph, call: ast.Call, around: tuple[Function, ...]
+) -> list[Point]:
+    """Return the moments at which a call runs backwards: of a generator that a block enters, when that begins or is over."""
+    item = function.module.tree.parent(call)
+    callees = unit.project.callees(call)
+    if not isinstance(item, ast.withitem) or not all(map(is_generator, callees)):
+        return list(graph.at(call, Kind.CALL))
+    found: list[Point] = []
+    for callee in callees:
+        if callee in around:
+            continue
+        inner = graph_of(unit.project, callee)
+        order = inner.order(exceptions=False)
+        yields = [point for point in inner.points if point.kind is Kind.YIELD]
+        for point in training(unit, callee, inner, around):
+            if order.witness(inner.entry, point, yields) is not None:
+                found += graph.at(item, Kind.ENTER)
+            if any(order.witness(given, point) is not None for given in yields):
+                found += graph.at(item, Kind.LEAVE)
+    return list(dict.fromkeys(found)) or list(graph.at(call, Kind.CALL))
 
 
 def leaves_out(unit: Unit, node: ast.AST) -> bool:

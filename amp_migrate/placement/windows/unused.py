@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from amp_migrate.flow import Graph, Kind, Point
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing, clears
+from amp_migrate.placement.windows.surviving import ending
 from amp_migrate.project import Function, Module
 from amp_migrate.project.reach import calls_to
 from amp_migrate.project.rounds import graph_of, points_of
@@ -73,9 +74,8 @@ class _Uses:
         callers = self._unit.project.callers(function)
         for call in callers:
             if call.function not in seen | {function}:
-                above = graph_of(self._unit.project, call.function)
                 at = place if len(callers) == 1 else (call.function.module, call.call)
-                points = above.at(call.call, Kind.CALL)
+                points = ending(self._unit.project, call, function)
                 yield from self.lost(call.function, points, at, seen | {function})
 
     def _gets_to_step(self, function: Function, graph: Graph, starts: Iterable[Point]) -> bool:

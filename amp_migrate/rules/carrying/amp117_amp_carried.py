@@ -197,19 +197,21 @@ def _uses(context: Context, function: Function, old: str) -> Iterator[Edit]:
     handled = {
         part
         for site in context.unit.sites
-        if site.function is function and site.kind is not Kind.VALUE
+        if site.module is function.module and site.kind is not Kind.VALUE
         for part in ast.walk(site.node)
     }
     stored = (stored.statement for stored in context.unit.home.carriers.stored)
     handled |= {part for statement in stored for part in ast.walk(statement)}
-    for node in function.own_nodes:
+    scopes = function.module.scopes
+    for node in function.all_nodes:
         if (
             isinstance(node, ast.Name)
             and node.id == old
+            and scopes.owner(node) is function.scope
             and node not in handled
             and not context.is_gone(node)
         ):
-            if not _in_collapsed_test(context, function, node):
+            if not _is_asked_no_more(context, function, node):
                 yield _renamed_use(context, function, node)
 
 

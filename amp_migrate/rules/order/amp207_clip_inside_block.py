@@ -55,7 +55,7 @@ def _clips(context: Context, block: ScaleLoss) -> Iterator[Decision]:
         context,
         block,
         RULE,
-        clips(block),
+        clips(context, block),
         "gradients are clipped inside the scale_loss block, and AMP207 is switched off",
         "move the clip behind the block, then run again",
         "this clip inside scale_loss clipped scaled gradients; it moves behind the block and clips the real ones",

@@ -15,12 +15,21 @@ from amp_migrate.rules.base import Context, Rule, decision
 from amp_migrate.training.beliefs import READS_GRADIENTS
 
 
-def clips(block: ScaleLoss) -> Iterator[ast.Call]:
-    """Yield the calls in a block that clip gradients."""
+def clips(context: Context, block: ScaleLoss) -> Iterator[ast.Call]:
+    """Yield the calls in a block that clip gradients, themselves or in what they run."""
     for stmt in block.body:
         for node in walk(stmt):
-            if isinstance(node, ast.Call) and tail(node) in READS_GRADIENTS:
-                yield node
+            if isinstance(node, ast.Call):
+                if tail(node) in READS_GRADIENTS or _clips_within(context, node):
+                    yield node
+
+
+def _clips_within(context: Context, call: ast.Call) -> bool:
+    """Tell whether a call runs what clips, and trains nothing."""
+    run = reached_by(context.unit.project, call)
+    return run.isdisjoint(context.unit.training) and any(
+        tail(inner) in READS_GRADIENTS for function in run for inner in function.calls
+    )
 
 
 def steps(context: Context, block: ScaleLoss) -> Iterator[ast.Call]:
@@ -78,7 +87,7 @@ def behind(context: Context, block: ScaleLoss, code: str) -> list[Edit]:
     backward follows.
     """
     tree = block.site.module.tree
-    readers = {*clips(block), *steps(context, block)}
+    readers = {*clips(context, block), *steps(context, block)}
     body = block.body
     first = next(n for n, stmt in enumerate(body) if readers & set(ast.walk(stmt)))
     for call in block.backwards:

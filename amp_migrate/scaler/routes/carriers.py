@@ -96,11 +96,12 @@ class Carriers:
     def _receive(self, site: Site) -> None:
         """Note the parameter or attribute through which a site reaches `amp`."""
         node = amp_expression(site)
-        if isinstance(node, ast.Name) and node.id in site.function.parameters.names:
+        taking = _taking(site.function, node) if isinstance(node, ast.Name) else None
+        if isinstance(node, ast.Name) and taking is not None:
             if self._project.external(site.module, node) not in HANDED_ON:
                 return  # an object that keeps a function of amp by its own name
             self._refuse_inside(site)
-            self.parameters[site.function] = node.id
+            self.parameters[taking] = node.id
         elif isinstance(node, ast.Attribute) and site.kind is not Kind.IMPORT:
             base = path(node.value)
             if base is not None and self._project.external(site.module, node.value) is None:
@@ -209,3 +210,12 @@ class Carriers:
     def sometimes(self) -> bool:
         """Whether functions that receive `amp` get None from some of their callers."""
         return any(any(self.switched_off(function)) for function in self.parameters)
+
+
+def _taking(function: Function, name: ast.Name) -> Function | None:
+    """Return the function whose parameter a name is, the one that it stands in or one around that."""
+    owner = function.module.scopes.find(function.scope, name.id)
+    around: Function | None = function
+    while around is not None and around.scope is not owner:
+        around = around.parent
+    return around if around is not None and name.id in around.parameters.names else None
