@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
-from heapq import heappop, heappush
 
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.cfg.graph import Graph
@@ -14,15 +12,10 @@ from amp_migrate.flow.cfg.points import Edge, EdgeKind, Point
 from amp_migrate.flow.changes import Changes, after, cautious
 from amp_migrate.flow.dominance import reach_masks
 from amp_migrate.flow.evaluate import evaluate
+from amp_migrate.flow.exploration import Exploration
 from amp_migrate.flow.order import Order
 from amp_migrate.flow.refine import refine
 from amp_migrate.flow.terms import Aspect, Term, names_of
-
-_STATES = 8
-"""How many sets of facts a point tells apart; beyond that it keeps what they have in common, which loses no path."""
-
-_State = tuple[Point, Assumption]
-_Steps = Callable[[Point, Assumption], Iterable[tuple[Edge, Assumption]]]
 
 
 class Paths:
@@ -56,7 +49,7 @@ class Paths:
         self._asking: dict[frozenset[str], Paths] = {}
         self._steps: dict[tuple[int, Assumption], tuple[tuple[Edge, Assumption], ...]] = {}
         self._kept: dict[tuple[frozenset[str], Assumption], Assumption] = {}
-        self._onward: dict[tuple[int, frozenset[int]], _Exploration] = {}
+        self._onward: dict[tuple[int, frozenset[int]], Exploration] = {}
 
     @cached_property
     def _wanted(self) -> list[frozenset[str]]:
@@ -108,7 +101,7 @@ class Paths:
             found = self._kept[key] = facts.only(lambda term: _speaks_of(term, wanted))
         return found
 
-    def _explore(self, found: _Exploration) -> _Exploration:
+    def _explore(self, found: Exploration) -> Exploration:
         while (state := found.next()) is not None:
             if state[0].index not in found.avoided:
                 for edge, known in self.steps(*state):
@@ -116,16 +109,16 @@ class Paths:
         return found
 
     @cached_property
-    def _from_entry(self) -> _Exploration:
-        found = _Exploration([(self.graph.entry, self.assumption)], self._base.ranks)
+    def _from_entry(self) -> Exploration:
+        found = Exploration([(self.graph.entry, self.assumption)], self._base.ranks)
         return self._explore(found)
 
-    def _from(self, a: Point, avoided: frozenset[int] = frozenset()) -> _Exploration:
+    def _from(self, a: Point, avoided: frozenset[int] = frozenset()) -> Exploration:
         """What is reached from `a` by one step or more, from any of the states in which it runs."""
         key = (a.index, avoided)
         if key not in self._onward:
             starts = [(e.target, known) for f in self.states(a) for e, known in self.steps(a, f)]
-            self._onward[key] = self._explore(_Exploration(starts, self._base.ranks, avoided))
+            self._onward[key] = self._explore(Exploration(starts, self._base.ranks, avoided))
         return self._onward[key]
 
     def states(self, point: Point) -> tuple[Assumption, ...]:
@@ -205,78 +198,6 @@ class Paths:
         found = self._from(a, frozenset(p.index for p in avoiding))
         path = found.path_to(b, self.steps) if b.index in found.seen else None
         return None if path is None else (a, *path)
-
-
-class _Exploration:
-    """The states that are reached from some, up to points that are avoided.
-
-    States of a point are looked at when all that may come before it were, but for edges that go back: what is
-    known there is seldom told apart, or taken together, more than once.
-    """
-
-    def __init__(
-        self,
-        starts: Sequence[_State],
-        ranks: Mapping[int, int],
-        avoided: frozenset[int] = frozenset(),
-    ) -> None:
-        self.avoided = avoided
-        self.seen: dict[int, list[Assumption]] = {}
-        self._starts = starts
-        self._ranks = ranks
-        self._waiting: list[tuple[int, int, _State]] = []
-        self._came = 0
-        for state in starts:
-            self.come(state)
-
-    def come(self, state: _State) -> None:
-        """Note that a state is reached; one that knows more than another at the same point is nothing new."""
-        point, facts = state
-        seen = self.seen.setdefault(point.index, [])
-        if any(facts.implies(other) for other in seen):
-            return
-        if len(seen) >= _STATES:
-            for other in seen:
-                facts = facts.common(other)
-            seen.clear()
-        seen[:] = [other for other in seen if not other.implies(facts)]
-        seen.append(facts)
-        self._came += 1
-        heappush(self._waiting, (self._ranks[point.index], self._came, (point, facts)))
-
-    def next(self) -> _State | None:
-        """Take a state to go on from; None where every one was taken, or went into another."""
-        while self._waiting:
-            state = heappop(self._waiting)[2]
-            if state[1] in self.seen[state[0].index]:
-                return state
-        return None
-
-    def path_to(self, goal: Point, steps: _Steps) -> tuple[Point, ...] | None:
-        """Return the points on a shortest way to a point that was reached."""
-        parents: dict[_State, _State | None] = dict.fromkeys(map(self._told, self._starts))
-        queue = deque(parents)
-        while queue:
-            state = queue.popleft()
-            if state[0] is goal:
-                return tuple(reversed([point for point, _ in _back(state, parents)]))
-            for edge, known in () if state[0].index in self.avoided else steps(*state):
-                onward = self._told((edge.target, known))
-                if onward not in parents:
-                    parents[onward] = state
-                    queue.append(onward)
-        return None
-
-    def _told(self, state: _State) -> _State:
-        """Return what was made of a state that was reached."""
-        point, facts = state
-        return point, next(other for other in self.seen[point.index] if facts.implies(other))
-
-
-def _back(state: _State | None, parents: Mapping[_State, _State | None]) -> Iterator[_State]:
-    while state is not None:
-        yield state
-        state = parents[state]
 
 
 def _speaks_of(term: Term, names: frozenset[str]) -> bool:
