@@ -23,6 +23,7 @@ from amp_migrate.check.events.scaled import unscaled
 from amp_migrate.check.events.sides import Key, Side, side_of
 from amp_migrate.check.events.traces import Automaton, Difference, Label, Step, difference
 from amp_migrate.check.inputs import rescaled
+from amp_migrate.check.plain import untold
 from amp_migrate.check.settings import scales
 from amp_migrate.project.once import kept
 from amp_migrate.protocol.code.program import Program
@@ -84,6 +85,7 @@ def compare(before: Program, after: Program, claims: Claims) -> Comparison:
         *unscaled(old, new, claims),
         *stepped_inside(old, new, claims),
         *rescaled(old, new, every),
+        *untold(old, new, every, claims),
         *altered(old, new, claims),
         *always_there(old, new),
     )

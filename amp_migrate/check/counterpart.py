@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 from amp_migrate.check.events.sides import Side, key
@@ -29,7 +30,8 @@ def counterpart(old: Side, function: Function, node: ast.AST) -> Counterpart | N
     block = tree.block(statement)
     place = block.index(statement)
     behind = block[place + 1 :]
-    before = [s for s in reversed(block[:place]) if not isinstance(s, _COMPOUND)]
+    simple = takewhile(lambda s: not isinstance(s, _COMPOUND), reversed(block[:place]))
+    before = list(simple)
     for others, first in ((behind, True), (before, False)):
         for other in others:
             for same in old.functions.get(key(function), ()):
@@ -62,6 +64,8 @@ def heads(statement: ast.stmt) -> str:
         return f"def {statement.name}"
     if isinstance(statement, ast.With | ast.AsyncWith):
         return f"with {', '.join(ast.unparse(item) for item in statement.items)}"
+    if isinstance(statement, ast.Return):
+        return "return"
     if not isinstance(statement, _COMPOUND):
         return ast.unparse(statement)
     return f"{type(statement).__name__} {' '.join(map(ast.unparse, _asked(statement)))}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import copy
 from collections.abc import Iterator
 
 from amp_migrate.facts.below import every
@@ -12,6 +13,7 @@ from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS, RUNS_FIRST
 
+_TESTS = (ast.BoolOp, ast.Compare, ast.UnaryOp, ast.Name, ast.Attribute, ast.Subscript)
 _INITIALIZE = frozenset({"apex.amp.initialize", "apex.amp.frontend.initialize"})
 
 
@@ -32,6 +34,18 @@ def values_of(module: Module, name: ast.Name) -> Iterator[ast.expr]:
         value = bound_value(module, binding)
         if value is not None:
             yield value
+
+
+def spelt_out(module: Module, node: ast.expr, within: frozenset[str] = frozenset()) -> ast.expr:
+    """Return an expression with what its variables are tested for, where they are bound once; not those it stands `within`."""
+    known: dict[int, ast.expr] = {}
+    for part in every(node):
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and part.id not in within:
+            bound = module.scopes.bound(part)
+            value = assigned(module.tree, bound[0]) if len(bound) == 1 else None
+            if isinstance(value, _TESTS):
+                known[id(part)] = spelt_out(module, value, within | {part.id})
+    return copy.deepcopy(node, known) if known else node
 
 
 def unpacked(project: Project, module: Module, binding: ast.AST) -> list[ast.expr]:

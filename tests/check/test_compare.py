@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from check.casts.anew import ANEW
 from check.casts.behind import BEHIND
 from check.casts.disabled import DISABLED
 from check.casts.forwards import EVALUATIONS
@@ -17,6 +16,8 @@ from check.casts.teachers import TEACHERS
 from check.casts.validating import VALIDATING
 from check.elsewhere.moved import MOVED
 from check.elsewhere.turned_off import TURNED_OFF
+from check.flags.anew import ANEW
+from check.flags.plain import PLAIN, PLAIN_UNTOLD
 from check.trainings.accepted import ACCEPTED
 from check.trainings.across_files import ACROSS_FILES
 from check.trainings.claimed import CLAIMED
@@ -38,7 +39,7 @@ from amp_migrate.project import build
 EVERY = (
     *TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS, *CLAIMED, *HELPERS, *PRESENT, *ROUNDABOUT, *ACROSS_FILES,
     *SWITCHED, *DISABLED, *HOLDERS, *ROUNDS, *TEACHERS, *SPOILT, *VALIDATING, *GUARDED_CALLS, *SAME_NAMES,
-    *BEHIND, *INSIDE, *STEPPED, *EARLY, *SPEEDS, *ANEW, *TURNED_OFF, *MOVED,
+    *BEHIND, *INSIDE, *STEPPED, *EARLY, *SPEEDS, *ANEW, *TURNED_OFF, *MOVED, *PLAIN,
 )  # fmt: skip
 
 
@@ -55,7 +56,9 @@ def test_a_sound_migration_passes(training: Training) -> None:
     assert _objections(training, training.after) == []
 
 
-@pytest.mark.parametrize("training", (*UNCLAIMED, *SPEEDS_WRONG), ids=lambda t: t.name)
+@pytest.mark.parametrize(
+    "training", (*UNCLAIMED, *SPEEDS_WRONG, *PLAIN_UNTOLD), ids=lambda t: t.name
+)
 def test_what_no_rule_claims_is_refused(training: Training) -> None:
     """A step on scaled gradients becomes one on real ones only where a rule of the run says so."""
     assert _objections(training, training.after)

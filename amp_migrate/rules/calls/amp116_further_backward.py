@@ -14,8 +14,8 @@ once, at the step: a plain backward would be divided by 65536.
     scaler.scale(penalty).backward()
 
 ## Safety
-Faithful: the accumulated gradients are the same bits. Where a flag says whether the loss is scaled, and is set to something else
-while AMP is on, a note says what differs from then on: fp16 keeps small gradients, and steps whose gradients overflow are skipped.
+Faithful: the accumulated gradients are the same bits, as long as they are no fp16 ones that are too small or overflow. A note says so
+where Apex did not scale a loss while AMP was on: fp16 keeps its small gradients now, and steps whose gradients overflow are skipped.
 A backward whose gradients are cleared before scaled ones join them stays plain. Where weights are written behind it, a note says
 that Apex kept its fp16 copies of the old ones until the next `amp.scale_loss` ended.
 """
@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from amp_migrate.placement.backwards.copies import outdated
+from amp_migrate.placement.backwards.unscaled import runs_on
 from amp_migrate.plan.model import Decision, ReplaceExpression, Status
 from amp_migrate.project.rounds import runs_before
 from amp_migrate.rules.base import Context, Rule, Safety, decision
@@ -63,18 +64,25 @@ def _renewed(context: Context, backward: Backward) -> Iterator[Decision]:
 
 
 def _doubted(context: Context, backward: Backward) -> Iterator[Decision]:
-    """Say of the alternative to a scaled loss that runs may take it with AMP on, where the flag is set anew."""
+    """Say what differs of a loss that Apex did not scale with AMP on: beside others, or where a flag is set anew."""
     runs = partial(runs_before, context.unit.project, backward.function)
     scaling = [b.node for b in context.unit.backwards_of(backward.function) if b.scaled]
-    if not any(not runs(n, backward.node) and not runs(backward.node, n) for n in scaling):
-        return
-    line = context.casts.set_before(backward.function, backward.node)
-    if line is not None:
+    instead = any(not runs(n, backward.node) and not runs(backward.node, n) for n in scaling)
+    line = context.casts.set_before(backward.function, backward.node) if instead else None
+    since = f" once line {line} had set the flag anew" if line is not None else ""
+    if since or _runs_on(context, backward, instead):
         message = (
-            f"Apex did not scale this loss once line {line} had set the flag anew: small gradients were lost, infinite ones "
+            f"Apex did not scale this loss{since}: small gradients were lost, infinite ones "
             "stepped; the GradScaler, still on, scales it and skips a step whose gradients overflow"
         )
         yield decision(RULE, Status.NOTE, backward.module, backward.node, message)
+
+
+def _runs_on(context: Context, backward: Backward, instead: bool) -> bool:
+    """Tell whether a backward runs with AMP on, as far as it is known, and casts have a part in its loss."""
+    return runs_on(context.unit, context.casts.condition, backward, instead=instead) and bool(
+        context.unit.losses.networks(backward.function, backward.loss, cast=True)
+    )
 
 
 def scaled(context: Context, rule: Rule, backward: Backward, status: Status) -> Decision:

@@ -1,0 +1,143 @@
+"""The flags that decide whether Apex is initialized, wherever they are read and set."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from amp_migrate.check.apex.assumed import Initialize, guards
+from amp_migrate.facts.closure import closure
+from amp_migrate.facts.paths import argument
+from amp_migrate.project import Function, Project
+from amp_migrate.project.relatives import apart
+from amp_migrate.training.bindings import bound_value
+
+PATH = ast.Name | ast.Attribute | ast.Subscript
+_ARGUMENTS = {"enabled": 2, "opt_level": 3}
+
+
+class Flag(NamedTuple):
+    """A variable, attribute or item of a function, or a parameter of it."""
+
+    function: Function
+    node: ast.AST
+
+
+class Flags:
+    """Tells the flags of a project apart."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+
+    def asked(self, initializes: Iterable[Initialize]) -> Iterator[Flag]:
+        """Yield what decides whether Apex is initialized, and how, in whatever function."""
+        for item in initializes:
+            given = (argument(item.call, name, place) for name, place in _ARGUMENTS.items())
+            tests = [(item.function, value) for value in given if value is not None]
+            sites = [(item.function, item.call)]
+            for function, call in closure(sites, self._calling):
+                tests += [(function, test) for test, _ in guards(function, call)]
+            for function, test in tests:
+                yield from read_by(function, test)
+
+    def _calling(self, at: tuple[Function, ast.Call]) -> Iterator[tuple[Function, ast.Call]]:
+        return ((site.function, site.call) for site in self._project.callers(at[0]))
+
+    def same(self, one: Flag, other: Flag) -> bool:
+        """Tell whether two flags are the same variable, or the same attribute or item of what may be one object."""
+        a, b = one.node, other.node
+        if isinstance(a, ast.Attribute) and isinstance(b, ast.Attribute):
+            return a.attr == b.attr and self._may_be_one(one, a.value, other, b.value)
+        if isinstance(a, ast.Subscript) and isinstance(b, ast.Subscript):
+            alike = ast.unparse(a.slice) == ast.unparse(b.slice)
+            return alike and self._may_be_one(one, a.value, other, b.value)
+        names = isinstance(a, ast.Name | ast.arg) and isinstance(b, ast.Name | ast.arg)
+        return names and text_of(a) == text_of(b) and _owner(one) is _owner(other)
+
+    def _may_be_one(self, one: Flag, a: ast.expr, other: Flag, b: ast.expr) -> bool:
+        return not apart(self._project, one.function.module, [a], other.function.module, b)
+
+    def alike(self, one: Flag, other: Flag) -> bool:
+        """Tell whether two flags hold one value, handed on from one to the other."""
+        return bool(self._groups(one) & self._groups(other))
+
+    def _groups(self, flag: Flag) -> frozenset[int]:
+        node = flag.node
+        if not isinstance(node, ast.expr | ast.arg):
+            return frozenset()
+        return self._project.values.groups(flag.function.module, node)
+
+    def stores(self, flags: Sequence[Flag]) -> Iterator[Flag]:
+        """Yield where one of some flags, or what holds it, gets another value."""
+        for function in self._project.functions():
+            for node in function.own_nodes:
+                if isinstance(node, PATH) and isinstance(node.ctx, ast.Store):
+                    stored = Flag(function, node)
+                    if any(self.same(stored, f) or self._holds(stored, f) for f in flags):
+                        yield stored
+
+    def _holds(self, stored: Flag, flag: Flag) -> bool:
+        """Tell whether a variable is what a flag is an attribute or item of."""
+        below = flag.node
+        while isinstance(below, ast.Attribute | ast.Subscript):
+            below = below.value
+        held = isinstance(below, ast.Name) and below is not flag.node
+        return held and self.same(stored, Flag(flag.function, below))
+
+    def without_copies(self, stores: Iterable[Flag], flags: Iterable[Flag]) -> list[Flag]:
+        """Return the stores but for those that hand on what some flags hold, as it is."""
+        equal, left = list(flags), list(stores)
+        while copies := [s for s in left if self._is_copy(s, equal)]:
+            equal += copies
+            left = [s for s in left if s not in copies]
+        return left
+
+    def _is_copy(self, stored: Flag, equal: list[Flag]) -> bool:
+        value = getattr(stored.function.module.tree.statement(stored.node), "value", None)
+        given = Flag(stored.function, value) if isinstance(value, PATH) else None
+        return given is not None and any(self.same(given, flag) for flag in equal)
+
+
+def read_by(function: Function, test: ast.expr) -> Iterator[Flag]:
+    """Yield the flags that a test reads, and those that its variables are computed from."""
+    for part in closure(paths(test), partial(_values, function)):
+        yield Flag(function, part)
+
+
+def paths(node: ast.AST) -> list[ast.expr]:
+    """Return the longest paths that an expression, or a function by itself, reads, but for what it calls."""
+    found: list[ast.expr] = []
+    queue = [node]
+    for part in queue:
+        if isinstance(part, PATH):
+            found += [part] if isinstance(part.ctx, ast.Load) else []
+            queue += [part.slice] if isinstance(part, ast.Subscript) else []
+        elif isinstance(part, ast.Call):
+            queue += [*part.args, *part.keywords]
+        elif part is node or not isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef):
+            queue += ast.iter_child_nodes(part)
+    return found
+
+
+def _values(function: Function, node: ast.expr) -> list[ast.expr]:
+    """Return the paths that a variable is computed from."""
+    if not isinstance(node, ast.Name):
+        return []
+    bound = function.module.scopes.bound(node)
+    values = (bound_value(function.module, binding) for binding in bound)
+    return [part for value in values if value is not None for part in paths(value)]
+
+
+def text_of(node: ast.AST) -> str:
+    """Return a flag as it is written."""
+    return node.arg if isinstance(node, ast.arg) else ast.unparse(node)
+
+
+def _owner(flag: Flag) -> ast.AST | None:
+    scopes = flag.function.module.scopes
+    if isinstance(flag.node, ast.arg):
+        return flag.function.scope
+    assert isinstance(flag.node, ast.Name)
+    return scopes.owner(flag.node)

@@ -1,0 +1,107 @@
+"""Whether a run says of the losses that Apex did not scale while it was on, and that are scaled now, what differs of them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from amp_migrate.check.anew import ASKED, SET, USED, AnewMachine, Happening, add
+from amp_migrate.check.apex.assumed import Initialize, guards
+from amp_migrate.check.apex.initialized import ON, initialized
+from amp_migrate.check.events.claims import FURTHER, MENDED, Claims
+from amp_migrate.check.events.scaled import backwards
+from amp_migrate.check.events.sides import Key, Side
+from amp_migrate.check.events.traces import Difference, Label, Step
+from amp_migrate.check.flags import Flag, Flags, read_by
+from amp_migrate.project import Function
+from amp_migrate.protocol.certain.memory import CertainMemory
+from amp_migrate.protocol.faults import Place
+from amp_migrate.protocol.run.solve import Run
+
+_UNTOLD = "is scaled now and was not under Apex, and no rule says what differs when it overflows:"
+
+
+def untold(
+    old: Side, new: Side, every: Sequence[Initialize], claims: Claims
+) -> Iterator[tuple[Key, Difference]]:
+    """Yield the plain backward passes that run with AMP on, are scaled now, and of which no rule says so."""
+    live = [item for item in every if item.on is not None]
+    for name in sorted(old.functions.keys() & new.functions.keys()) if live else ():
+        if old.text(name) == new.text(name):
+            continue
+        introduced = new.names(name) - old.names(name)
+        now = [found for f in new.functions[name] for found in backwards(new, f, introduced)]
+        scaled = {label for _, label, by_scaler in now if by_scaler}
+        scaled -= {label for _, label, by_scaler in now if not by_scaler}
+        for function in old.functions[name]:
+            for call, label, by_apex in backwards(old, function):
+                place = Place(function.module.path, call.lineno)
+                told = claims.note(FURTHER, place) or claims.say(MENDED, place)
+                if by_apex or told or label not in scaled:
+                    continue
+                if _is_cast(old, function, call) and _runs_on(old, live, function, call):
+                    yield name, Difference((Step(Label(f"`{label}` {_UNTOLD}"), place, place),))
+
+
+def _is_cast(old: Side, function: Function, backward: ast.Call) -> bool:
+    """Tell whether casts have a part in a loss."""
+    assert isinstance(backward.func, ast.Attribute)
+    losses = old.program.training.losses
+    return bool(losses.networks(function, backward.func.value, cast=True))
+
+
+def _runs_on(old: Side, live: Sequence[Initialize], function: Function, backward: ast.Call) -> bool:
+    tests = [test for test, _ in guards(function, backward)]
+    if tests:
+        return _is_always_on(live, function) or _is_reset(old, live, function, backward, tests)
+    if not any(by_apex for _, _, by_apex in backwards(old, function)):
+        return False
+    project = old.project
+    apex = initialized(old.program, {item.call for item in live})
+    entries = [f for f in project.functions() if apex.leads(f) and not project.callers(f)]
+    start = apex.spread(entries).get(function)
+    states = dict(apex.calls(function, start)) if start is not None else {}
+    return states.get(backward) == ON
+
+
+def _is_always_on(live: Sequence[Initialize], function: Function) -> bool:
+    """Tell whether a function initializes Apex, and that is on, whatever its tests say."""
+    own = [item for item in live if item.function is function]
+    return any(not item.off and not any(guards(function, item.call)) for item in own)
+
+
+def _is_reset(
+    old: Side,
+    live: Sequence[Initialize],
+    function: Function,
+    backward: ast.Call,
+    tests: Sequence[ast.expr],
+) -> bool:
+    """Tell whether a flag that Apex asked for is set anew before a backward whose tests ask for it."""
+    known = Flags(old.project)
+    own = [flag for test in tests for flag in read_by(function, test)]
+    asked = [
+        one
+        for one in dict.fromkeys(known.asked(live))
+        if any(known.same(one, flag) or known.alike(one, flag) for flag in own)
+    ]
+    stores = [s for s in known.stores([*own, *asked]) if _may_clear(s)] if asked else []
+    found: Happening = {}
+    if stores:
+        add(found, SET, stores)
+        add(found, ASKED, asked)
+        add(found, USED, [Flag(function, backward)])
+        program = old.program.of_events(found)
+        return bool(Run(program, AnewMachine(stale=True), CertainMemory(program)).faults())
+    return False
+
+
+def _may_clear(stored: Flag) -> bool:
+    """Tell whether a flag gets a value that is false, or that a test gives."""
+    statement = stored.function.module.tree.statement(stored.node)
+    value = getattr(statement, "value", None)
+    if isinstance(value, ast.Constant):
+        return not value.value
+    return isinstance(value, ast.BoolOp | ast.Compare | ast.UnaryOp) and isinstance(
+        statement, ast.Assign | ast.AnnAssign
+    )

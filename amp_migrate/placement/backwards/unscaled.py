@@ -1,0 +1,67 @@
+"""Whether a backward that Apex did not scale may run while AMP is on."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.apex.sites import Kind
+from amp_migrate.flow.assumption import NOTHING, Assumption
+from amp_migrate.flow.condition import Condition
+from amp_migrate.flow.evaluate import evaluate
+from amp_migrate.flow.refine import refine
+from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.project.reach import reached_by, upwards
+from amp_migrate.training.bindings import spelt_out
+from amp_migrate.training.steps import Backward
+
+_ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+
+
+def runs_on(unit: Unit, condition: Condition, backward: Backward, *, instead: bool) -> bool:
+    """Tell whether a backward runs with AMP on, as `condition` says; no test around it may be known to ask for that.
+
+    Of one that runs `instead` of a scaled one, such a test is taken for one that does, whatever it reads: but for one that asks
+    for more than that, and where AMP is on in any case in this function.
+    """
+    known = NOTHING
+    if condition.value is False or not _runs_beside(unit, backward):
+        return False
+    if condition.text:
+        known = refine(NOTHING, ast.parse(condition.text, mode="eval").body, True) or NOTHING
+    more = False
+    for side, truth in backward.module.tree.sides(backward.node):
+        test = spelt_out(backward.module, side.test)
+        if evaluate(test, known) is (not truth):
+            return False
+        more = more or _asks_more(test, known)
+    return not instead or more or _is_always_on(unit, condition, backward)
+
+
+def _runs_beside(unit: Unit, backward: Backward) -> bool:
+    """Tell whether scaled backward passes run where one does: in its function, or in one that calls that by another call."""
+    scaling = {other.function for other in unit.backwards if other.scaled}
+    if backward.function in scaling:
+        return True
+    return any(
+        scaling & reached_by(unit.project, call)
+        for above in upwards(unit.project, backward.function)
+        for call in above.own_nodes
+        if isinstance(call, ast.Call)
+        if backward.function not in reached_by(unit.project, call)
+    )
+
+
+def _asks_more(test: ast.expr, known: Assumption) -> bool:
+    """Tell whether a test asks whether AMP is on and for a count as well."""
+    parts = test.values if isinstance(test, ast.BoolOp) else []
+    return any(evaluate(part, known) is not None for part in parts) and any(
+        isinstance(part, ast.Compare) and isinstance(part.ops[0], _ORDERS) for part in parts
+    )
+
+
+def _is_always_on(unit: Unit, condition: Condition, backward: Backward) -> bool:
+    """Tell whether the function of a backward initializes AMP whatever its tests say."""
+    return bool(condition.value) and any(
+        site.function is backward.function and not any(site.module.tree.sides(site.node))
+        for site in unit.of(Kind.INITIALIZE)
+    )
