@@ -62,6 +62,8 @@ def heads(statement: ast.stmt) -> str:
     """Return how a statement begins, whatever its blocks hold."""
     if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return f"def {statement.name}"
+    if isinstance(statement, ast.Return):
+        return "return"  # the new one may give the GradScaler back, too
     if isinstance(statement, ast.With | ast.AsyncWith):
         return f"with {', '.join(ast.unparse(item) for item in statement.items)}"
     if isinstance(statement, ast.Return):
