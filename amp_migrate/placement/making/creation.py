@@ -110,9 +110,14 @@ def _uses(unit: Unit, function: Function) -> list[ast.AST]:
     uses = list(unit.home.users.get(function, []))
     if function.node is None:
         uses += [f.node for f in unit.home.users if f is not function and f.node is not None
-                 and f.module is function.module and f.parent is None and f.cls is None
+                 and f.module is function.module and f.parent is None and _is_own(unit, f)
                  and f not in unit.home.threads]  # fmt: skip
     return uses
+
+
+def _is_own(unit: Unit, function: Function) -> bool:
+    """Tell whether a function has the scaler from its file: not from its object."""
+    return function.cls is None or unit.home.resolved.get(function) == unit.home.name
 
 
 def _sequential(sites: list[Site]) -> bool:
