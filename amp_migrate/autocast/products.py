@@ -9,6 +9,7 @@ from amp_migrate.facts.paths import walk
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.reach import reached_by
 from amp_migrate.training.beliefs import SHAPES
+from amp_migrate.training.bindings import operands
 from amp_migrate.training.contexts import runs_without_gradients
 from amp_migrate.training.region import Region
 
@@ -47,6 +48,9 @@ class Products:
                 continue
             if isinstance(part, ast.BinOp):
                 yield from (*_shaped(part.left), *_shaped(part.right))
+            elif isinstance(part, ast.AugAssign):
+                for given in operands(module, part):
+                    yield from _shaped(given)
             elif isinstance(part, ast.Call):
                 receiver = [part.func.value] if isinstance(part.func, ast.Attribute) else []
                 for given in (*receiver, *part.args):
@@ -68,7 +72,7 @@ class Products:
         return any(self._is_product(module, part) for part in walk(node))
 
     def _is_product(self, module: Module, node: ast.AST) -> bool:
-        if isinstance(node, ast.BinOp):
+        if isinstance(node, ast.BinOp | ast.AugAssign):
             return isinstance(node.op, ast.MatMult)
         if not isinstance(node, ast.Call):
             return False

@@ -36,6 +36,19 @@ def values_of(module: Module, name: ast.Name) -> Iterator[ast.expr]:
             yield value
 
 
+def operands(module: Module, node: ast.BinOp | ast.AugAssign) -> list[ast.expr]:
+    """Return what an operator works on; for what ``x @= y`` assigns anew, what that is bound to elsewhere."""
+    if isinstance(node, ast.BinOp):
+        return [node.left, node.right]
+    target = node.target
+    held = list(values_of(module, target)) if isinstance(target, ast.Name) else []
+    if not held:
+        text = ast.unparse(target)
+        assigns = module.tree.nodes(ast.Assign)
+        held = [a.value for a in assigns if text in map(ast.unparse, a.targets)]
+    return [*(value for value in held if value is not node.value), node.value]
+
+
 def spelt_out(module: Module, node: ast.expr, within: frozenset[str] = frozenset()) -> ast.expr:
     """Return an expression with what its variables are tested for, where they are bound once; not those it stands `within`."""
     known: dict[int, ast.expr] = {}

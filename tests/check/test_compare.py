@@ -10,6 +10,7 @@ from check.casts.guarded_calls import GUARDED_CALLS
 from check.casts.holders import HOLDERS
 from check.casts.inside import INSIDE
 from check.casts.present import PRESENT
+from check.casts.products import PRODUCTS
 from check.casts.roundabout import ROUNDABOUT
 from check.casts.switched import SWITCHED
 from check.casts.teachers import TEACHERS
@@ -39,7 +40,7 @@ from amp_migrate.project import build
 EVERY = (
     *TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS, *CLAIMED, *HELPERS, *PRESENT, *ROUNDABOUT, *ACROSS_FILES,
     *SWITCHED, *DISABLED, *HOLDERS, *ROUNDS, *TEACHERS, *SPOILT, *VALIDATING, *GUARDED_CALLS, *SAME_NAMES,
-    *BEHIND, *INSIDE, *STEPPED, *EARLY, *SPEEDS, *ANEW, *TURNED_OFF, *MOVED, *PLAIN,
+    *BEHIND, *INSIDE, *STEPPED, *EARLY, *SPEEDS, *ANEW, *TURNED_OFF, *MOVED, *PLAIN, *PRODUCTS,
 )  # fmt: skip
 
 

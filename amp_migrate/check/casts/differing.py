@@ -54,13 +54,13 @@ def where(function: Function, call: ast.Call) -> Where:
     return key(function), spelled(call)
 
 
-def differs(what: str, at: Where, call: ast.expr) -> tuple[Key, Difference]:
+def differs(what: str, at: Where, call: ast.expr | ast.stmt) -> tuple[Key, Difference]:
     """Return what is said of a call."""
     step = Step(Label(f"`{at[1]}` {what}"), None, place(at, call))
     return at[0], Difference((step,))
 
 
-def place(at: Where, call: ast.expr) -> Place:
+def place(at: Where, call: ast.expr | ast.stmt) -> Place:
     """Return where a call stands."""
     return Place(at[0][0], call.lineno)
 

@@ -11,10 +11,10 @@ from amp_migrate.check.apex.initialized import ON, Initialized
 from amp_migrate.check.casts.casting import Casting, Casts
 from amp_migrate.check.casts.differing import UNCAST, differs, scales
 from amp_migrate.check.casts.networks import Networks
-from amp_migrate.check.events.labels import text_of
 from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.project import Function
+from amp_migrate.training.bindings import operands
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -36,16 +36,18 @@ class Operators:
         wanted: dict[tuple[Key, str], States] = {}
         for function, start in starts.items():
             for node, states in apex.products(function, start):
-                if self.networks.halves(function, [node.left, node.right]):
-                    at = key(function), text_of(node)
+                if self.networks.halves(function, operands(function.module, node)):
+                    at = key(function), ast.unparse(node)
                     wanted[at] = wanted.get(at, frozenset()) | states
         for function in begun if wanted else ():
             if scales(self.new, function):
                 continue
             for point in self.new.program.graph(function).points:
                 product = point.node
-                if isinstance(product, ast.BinOp) and isinstance(product.op, ast.MatMult):
-                    at = key(function), text_of(product)
+                if isinstance(product, ast.BinOp | ast.AugAssign) and isinstance(
+                    product.op, ast.MatMult
+                ):
+                    at = key(function), ast.unparse(product)
                     off = native.at(function, product, begun[function]) is Casts.OFF
                     if wanted.get(at) == ON and off:
                         yield differs(UNCAST, at, product)
