@@ -30,7 +30,8 @@ class Initialize:
     """A call of `amp.initialize`: its function, and what holds with AMP on and in each way of it being off.
 
     `off` is empty where the call runs in any case. `on` is None where the call never turns AMP on. `scaled` are the
-    ways of `off` in which the loss is scaled all the same, as level O0 does with a loss scale of its own; `scaling` is
+    ways of `off` in which the loss is scaled all the same, as level O0 does with a loss scale of its own, `done` those
+    of a test of what the function sets itself, as whether it did so before; `scaling` is
     the way of a call with AMP on that casts nothing, as it is given no models, and scales the loss. `callers` is
     what holds in the functions that call the function where it runs, as far as there is one call only; `missed` is
     what holds in one of those that lead to it where that does not take the call. `level` is the opt_level.
@@ -41,6 +42,7 @@ class Initialize:
     on: Assumption | None
     off: tuple[Assumption, ...]
     scaled: tuple[Assumption, ...] = ()
+    done: tuple[Assumption, ...] = ()
     scaling: Assumption | None = None
     callers: tuple[tuple[Function, Assumption], ...] = ()
     missed: tuple[tuple[Function, Assumption], ...] = ()
@@ -70,11 +72,14 @@ def _read(project: Project, function: Function, call: ast.Call) -> Initialize:
     there = installed(project, function)
     on: Assumption | None = there
     off: list[Assumption] = []
+    done: list[Assumption] = []
+    stored = attributes_set(project, function)
     for test, truth in guards(function, call):
         if on is None or evaluate(test, on) is truth:
             continue
-        missed = refine(on, test, not truth)
-        off += [missed] if missed is not None else []
+        missed = list(_missed(on, test, truth))
+        off += missed
+        done += missed if _asks(test, stored) else []
         on = refine(on, test, truth)
     level = _level(project, function, call)
     nothing = _casts_nothing(call, level)
@@ -93,7 +98,21 @@ def _read(project: Project, function: Function, call: ast.Call) -> Initialize:
     callers = tuple(_callers(project, function))
     aside = tuple(_aside(project, function))
     ways = (*off, *by_level, *by_switch)
-    return Initialize(function, call, on, ways, scaled, scaling, callers, aside, level)
+    return Initialize(function, call, on, ways, scaled, tuple(done), scaling, callers, aside, level)
+
+
+def _missed(known: Assumption, test: ast.expr, truth: bool) -> Iterator[Assumption]:
+    """Yield what holds where a test comes out otherwise, for each part of it that may decide so by itself."""
+    kind = ast.And if truth else ast.Or
+    joined = isinstance(test, ast.BoolOp) and isinstance(test.op, kind)
+    held: Assumption | None = known
+    for part in test.values if isinstance(test, ast.BoolOp) and joined else [test]:
+        if held is None:
+            return
+        without = refine(held, part, not truth)
+        if without is not None and (not joined or without != held):
+            yield without
+        held = refine(held, part, truth)
 
 
 def _level(project: Project, function: Function, call: ast.Call) -> ast.expr | None:
@@ -144,16 +163,19 @@ def _passed(
         held, without = refine(known, test, truth), refine(known, test, not truth)
         if held is None:
             return None, missed
-        again = any(isinstance(n, ast.Attribute) and n.attr in stored for n in ast.walk(test))
         if (
             without is not None
             and without != known
             and not mentions(test, "__name__")
-            and not again
+            and not _asks(test, stored)
         ):
             missed.append(without)
         known = held
     return known, missed
+
+
+def _asks(test: ast.expr, attributes: frozenset[str]) -> bool:
+    return any(isinstance(n, ast.Attribute) and n.attr in attributes for n in ast.walk(test))
 
 
 def _casts_nothing(call: ast.Call, level: ast.expr | None) -> bool:

@@ -64,7 +64,7 @@ class Forwards:
         for item in self.every:
             for known in item.off:
                 facts = Facts(((item.function, known),))
-                if alone := self._alone(item, facts):
+                if alone := self._alone(item, facts, known in item.done):
                     yield from self._without(item, facts, known not in item.scaled, alone)
             yield from self._scalers.alone(item, self._same(self._entries(item)), self.new)
             for way in item.missed if item.on is not None else ():
@@ -97,10 +97,13 @@ class Forwards:
         left = sum(key(i.function) == name for i in initializes(self.new.project))
         return left > 0 and left == sum(key(i.function) == name for i in self.every)
 
-    def _alone(self, item: Initialize, facts: Facts) -> list[Function]:
-        """Return the programs that lead to an initialize and, where it leaves AMP off, to no other one that turns it on."""
+    def _alone(self, item: Initialize, facts: Facts, done: bool) -> list[Function]:
+        """Return the programs that lead to an initialize and, where it leaves AMP off, to no other one that turns it on.
+
+        Where it is `done`, they must not come to it again either.
+        """
         entries = self._entries(item)
-        others = {other.call for other in self._live if other is not item}
+        others = {other.call for other in self._live if done or other is not item}
         apex = initialized(self.old.program, others, facts) if others else None
         return [f for f in entries if apex is None or not apex.may_come([f])]
 
