@@ -37,7 +37,7 @@ from amp_migrate.placement.making.lacking import lacking
 from amp_migrate.placement.steps.untrained import never_updates
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Drop, Edit, Insert, Replace, ReplaceExpression, Status
-from amp_migrate.project import Class
+from amp_migrate.project import Class, Function
 from amp_migrate.project.relatives import family
 from amp_migrate.rules.autocast.library_forward import forwards_cast
 from amp_migrate.rules.base import Context, Rule, Safety, decision
@@ -209,7 +209,10 @@ def _in_constructor(context: Context, site: Site) -> list[Edit]:
     """A method that need not run makes the scaler: the constructor, or without one the class, has a disabled one first."""
     cls = site.function.cls
     init = cls.method("__init__") if cls is not None else None
-    if cls is not None and init is None and not _has_slots(cls):
+    apart = init is None or init.module is not site.module
+    if init is not None and apart and _is_prepared(context, init):
+        return []
+    if cls is not None and apart and not _has_slots(cls):
         inherits = not set(lacking(context.unit.home)).isdisjoint(cls.mro())
         return [] if inherits else [class_attribute(context, cls)]
     if init is None or init.node is None or init.module is not site.module:
@@ -226,6 +229,14 @@ def _in_constructor(context: Context, site: Site) -> list[Edit]:
     text = f"{first}.{context.unit.home.name} = {context.spelling.scaler(['enabled=False'])}"
     place = anchor or _first_statement(init.node)
     return [Insert(site.module.tree.span(place), text, after=anchor is not None)]
+
+
+def _is_prepared(context: Context, init: Function) -> bool:
+    """Tell whether a constructor gets a disabled scaler, as a method of its own file may make one."""
+    sites = (site for found in context.unit.home.inits.values() for site in found)
+    own = (s for s in sites if s.module is init.module and s.function.cls is not None)
+    prepared = (s for s in own if (c := context.creations.get(s)) is not None and c.sometimes)
+    return any(s.function.cls.method("__init__") is init for s in prepared if s.function.cls)
 
 
 def _has_slots(cls: Class) -> bool:
