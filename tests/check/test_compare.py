@@ -18,6 +18,7 @@ from check.casts.validating import VALIDATING
 from check.elsewhere.moved import MOVED
 from check.elsewhere.turned_off import TURNED_OFF
 from check.flags.anew import ANEW
+from check.flags.done import DONE
 from check.flags.plain import PLAIN, PLAIN_UNTOLD
 from check.trainings.accepted import ACCEPTED
 from check.trainings.across_files import ACROSS_FILES
@@ -40,7 +41,7 @@ from amp_migrate.project import build
 EVERY = (
     *TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS, *CLAIMED, *HELPERS, *PRESENT, *ROUNDABOUT, *ACROSS_FILES,
     *SWITCHED, *DISABLED, *HOLDERS, *ROUNDS, *TEACHERS, *SPOILT, *VALIDATING, *GUARDED_CALLS, *SAME_NAMES,
-    *BEHIND, *INSIDE, *STEPPED, *EARLY, *SPEEDS, *ANEW, *TURNED_OFF, *MOVED, *PLAIN, *PRODUCTS,
+    *BEHIND, *INSIDE, *STEPPED, *EARLY, *SPEEDS, *ANEW, *TURNED_OFF, *MOVED, *PLAIN, *PRODUCTS, *DONE,
 )  # fmt: skip
 
 
