@@ -102,17 +102,16 @@ def _read(project: Project, function: Function, call: ast.Call) -> Initialize:
 
 
 def _missed(known: Assumption, test: ast.expr, truth: bool) -> Iterator[Assumption]:
-    """Yield what holds where a test comes out otherwise, for each part of it that may decide so by itself."""
+    """Yield what holds where a test comes out otherwise, for each part of it that decides so by itself.
+
+    Nothing is said of the other parts, as what they ask may go by the same flag.
+    """
     kind = ast.And if truth else ast.Or
     joined = isinstance(test, ast.BoolOp) and isinstance(test.op, kind)
-    held: Assumption | None = known
     for part in test.values if isinstance(test, ast.BoolOp) and joined else [test]:
-        if held is None:
-            return
-        without = refine(held, part, not truth)
-        if without is not None and (not joined or without != held):
+        without = refine(known, part, not truth)
+        if without is not None and (not joined or without != known):
             yield without
-        held = refine(held, part, truth)
 
 
 def _level(project: Project, function: Function, call: ast.Call) -> ast.expr | None:

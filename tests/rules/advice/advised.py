@@ -394,24 +394,6 @@ ADVISED = (
         ),
     ),
     Advised(
-        "refused/amp_or_none_under_another_flag",
-        "move amp.initialize from Net.load_model() to the function that trains",
-        (
-            (
-                "        if args.resumed and amp is not None:\n"
-                '            model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n',
-                "",
-            ),
-            ("path, args, amp=None", "path, args"),
-            (
-                "    net, optimizer = Net.load_model(args.path, args, amp)\n",
-                "    net, optimizer = Net.load_model(args.path, args)\n"
-                "    if args.fp16 and args.resumed:\n"
-                '        net, optimizer = amp.initialize(net, optimizer, opt_level="O1")\n',
-            ),
-        ),
-    ),
-    Advised(
         "refused/autocast_under_another_flag",
         "write `enabled=True` in this autocast",
         (("enabled=args.mixed", "enabled=True"),),
