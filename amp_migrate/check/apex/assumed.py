@@ -129,7 +129,7 @@ def _callers(project: Project, function: Function) -> Iterator[tuple[Function, A
     while len(sites := project.callers(function)) == 1 and sites[0].function not in seen:
         function = sites[0].function
         seen.add(function)
-        held, _ = _passed(function, sites[0].call)
+        held, _ = _passed(project, function, sites[0].call)
         if held is None:
             return
         yield function, held
@@ -142,7 +142,7 @@ def _aside(project: Project, function: Function) -> Iterator[tuple[Function, Ass
         sites = project.callers(callee)
         stored = attributes_set(project, callee) if sites else frozenset()
         for site in sites:
-            held, missed = _passed(site.function, site.call, stored)
+            held, missed = _passed(project, site.function, site.call, stored)
             yield from ((site.function, way) for way in missed)
             if held is not None and site.function not in seen:
                 seen.add(site.function)
@@ -150,15 +150,17 @@ def _aside(project: Project, function: Function) -> Iterator[tuple[Function, Ass
 
 
 def _passed(
-    function: Function, call: ast.Call, stored: frozenset[str] = frozenset()
+    project: Project, function: Function, call: ast.Call, stored: frozenset[str] = frozenset()
 ) -> tuple[Assumption | None, list[Assumption]]:
-    """Return what holds at a call, None where it never runs, and what holds in each way past it.
+    """Return what holds at a call, None where it never runs, and what holds in each way past it, with Apex installed.
 
     A test of an attribute that is `stored` by what the call runs is passed by where that has run before.
     """
-    known: Assumption = NOTHING
+    known = installed(project, function)
     missed: list[Assumption] = []
     for test, truth in guards(function, call):
+        if evaluate(test, known) is truth:
+            continue
         held, without = refine(known, test, truth), refine(known, test, not truth)
         if held is None:
             return None, missed

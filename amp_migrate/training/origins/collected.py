@@ -10,9 +10,11 @@ from typing import NamedTuple
 from amp_migrate.facts.paths import all_given
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import COLLECTS
+from amp_migrate.training.bindings import is_generator, returned
 from amp_migrate.training.named import Groups
 from amp_migrate.training.objects import Objects
-from amp_migrate.training.origins.reaching import Body
+from amp_migrate.training.origins.origin import Origin
+from amp_migrate.training.origins.reaching import Body, Reaching
 
 _NOTHING: frozenset[int] = frozenset()
 
@@ -88,3 +90,77 @@ class Collected:
             if isinstance(node.ctx, ast.Store) and isinstance(value, ast.expr):
                 given = Given(module, value, node.value)
                 yield self._objects.groups(module, node.value), given
+
+
+def item(
+    project: Project, reached: Reaching, function: Function, node: ast.Subscript
+) -> list[Origin]:
+    """Return what an item of a dict was made of, where nothing but the items of that dict are ever read: ``made["model"]``.
+
+    Nothing, where anything else may have changed it.
+    """
+    held, key = node.value, node.slice
+    if not isinstance(held, ast.Name) or not isinstance(key, ast.Constant):
+        return []
+    if function.node is None or not _is_only_asked(function, held):
+        return []
+    found: list[Origin] = []
+    for value in reached.of(function, held):
+        made = _displays(project, function, value)
+        items = [(each, _under(each.node, key.value)) for each in made]
+        if not items or any(given is None for _, given in items):
+            return []
+        found += [each._replace(node=given) for each, given in items if given is not None]
+    return found
+
+
+def _is_only_asked(function: Function, name: ast.Name) -> bool:
+    """Tell whether a variable of a function is only bound, and asked for items by constants."""
+    tree = function.module.tree
+    if function.module.scopes.owner(name) is not function.scope:
+        return False
+    for node in function.all_nodes:
+        if isinstance(node, ast.Nonlocal) and name.id in node.names:
+            return False
+        if not isinstance(node, ast.Name) or node.id != name.id:
+            continue
+        up = tree.parent(node)
+        if isinstance(node.ctx, ast.Store):
+            if not (isinstance(up, ast.Assign) and len(up.targets) == 1):
+                return False
+        elif not (
+            isinstance(up, ast.Subscript) and up.value is node and isinstance(up.ctx, ast.Load)
+        ):
+            return False
+    return True
+
+
+def _displays(
+    project: Project, function: Function, value: ast.expr | ast.arg | None
+) -> list[Origin]:
+    """Return the displays that a value is one of, made anew each time: its own, or those of the functions called."""
+    if isinstance(value, ast.Dict):
+        return [Origin(function, value)]
+    if not isinstance(value, ast.Call):
+        return []
+    found: list[Origin] = []
+    for callee in project.callees(value):
+        node, given = callee.node, returned(callee)
+        plain = isinstance(node, ast.FunctionDef) and not node.decorator_list
+        if not plain or is_generator(callee) or not given:
+            return []
+        if not all(isinstance(each, ast.Dict) for each in given):
+            return []
+        found += [Origin(callee, each, down=value) for each in given]
+    return found
+
+
+def _under(display: ast.AST, key: object) -> ast.expr | None:
+    """Return what a display of a dict holds under a key, where all its keys are constants."""
+    assert isinstance(display, ast.Dict)
+    known: dict[object, ast.expr] = {
+        k.value: v
+        for k, v in zip(display.keys, display.values, strict=True)
+        if isinstance(k, ast.Constant)
+    }
+    return known.get(key) if len(known) == len(display.keys) else None

@@ -15,7 +15,7 @@ from amp_migrate.training.bindings import returned, run_first, wholes
 from amp_migrate.training.contexts import keeps_no_graph
 from amp_migrate.training.objects import COPY, Objects
 from amp_migrate.training.origins.called_lambdas import CalledLambdas
-from amp_migrate.training.origins.collected import Collected
+from amp_migrate.training.origins.collected import Collected, item
 from amp_migrate.training.origins.deferred import Deferred
 from amp_migrate.training.origins.origin import Origin
 from amp_migrate.training.origins.reaching import Body, Reaching
@@ -104,6 +104,9 @@ class Losses:
         cast = stops is not None
         if self._is_cut_off(where, part) if stops is None else self._is_settled(where, part, stops):
             return Step()
+        if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Load):
+            if made := item(self._project, self.reached, where, part):
+                return Step((), made)
         run: set[int] = set()
         onward: list[Origin] = []
         results: list[Origin] = []
