@@ -11,6 +11,7 @@ from amp_migrate.availability.dead import is_uncalled
 from amp_migrate.facts.paths import stored
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing, clears
+from amp_migrate.placement.reads.helped import helped
 from amp_migrate.placement.windows.counting import counts
 from amp_migrate.placement.windows.course import Course
 from amp_migrate.placement.windows.surviving import lost
@@ -68,16 +69,26 @@ def every_micro_batch(unit: Unit, gone: set[ast.AST]) -> Iterator[Zeroing]:
     """
     found: dict[ast.stmt, Zeroing] = {}
     apart = {b.function for b in [*unit.beside, *unit.probes]}
-    for step, _, limit in windows(unit, gone):
+    for step, limit in _waiting(unit, gone):
         if step.function in apart or steps_beside(unit, step, limit):
             continue
         inner = any(is_zero_grad(s) for s in ast.walk(limit) if isinstance(s, ast.stmt))
+        inner = inner or clearing(unit.project).calls(step.call)
         for stmt in step.tree.block(limit):
             if unit.trains(step.module, stmt):
                 break
             if is_zero_grad(stmt) and loop_of(step.tree, stmt) is loop_of(step.tree, limit):
                 found[stmt] = Zeroing(step.module, stmt, step, inner)
     yield from found.values()
+
+
+def _waiting(unit: Unit, gone: set[ast.AST]) -> Iterator[tuple[Step, ast.If]]:
+    """Yield the steps that wait for several micro-batches, those by helpers included, with the tests that count."""
+    yield from ((step, limit) for step, _, limit in windows(unit, gone))
+    for item in helped(unit, gone):
+        limit = boundary(item.step, item.backward)
+        if limit is not None and counts(unit, item.step.function, limit.test):
+            yield item.step, limit
 
 
 def steps_beside(unit: Unit, step: Step, limit: ast.If) -> bool:
@@ -117,7 +128,7 @@ def lost_windows(unit: Unit, gone: set[ast.AST], mended: bool) -> dict[ast.AST, 
             ):
                 found[backward.node] = limit
     for backward in unit.backwards:
-        if backward.node not in gone and _is_lost_in_a_helper(unit, backward):
+        if backward.node not in gone and _is_lost_in_a_helper(unit, backward, moved):
             found.setdefault(backward.node, None)
     return found
 
@@ -130,18 +141,20 @@ def _is_matched(step: Step, backward: Backward) -> bool:
     )
 
 
-def _is_lost_in_a_helper(unit: Unit, backward: Backward) -> bool:
+def _is_lost_in_a_helper(unit: Unit, backward: Backward, moved: set[ast.stmt]) -> bool:
     """Tell whether a function that runs a backward leaves the steps to what it calls, and gradients are lost between them."""
     stepping = {step.function for step in unit.steps}
     for function in upwards(unit.project, backward.function):
         if function in stepping:
             continue
-        helped = calls_to(unit.project, function, stepping)
+        taken = calls_to(unit.project, function, stepping)
+        if any(function.module.tree.statement(call) in moved for call in taken):
+            continue
         training = calls_to(unit.project, function, {backward.function})
-        runs = [call for call in training if call not in helped]
+        runs = [call for call in training if call not in taken]
         own: list[ast.AST] = [backward.node]
-        if helped and any(
-            lost(unit, function, node, helped)
+        if taken and any(
+            lost(unit, function, node, taken)
             for node in (own if function is backward.function else runs)
         ):
             return True
@@ -182,12 +195,19 @@ def before_step(unit: Unit, gone: set[ast.AST]) -> Iterator[Zeroing]:
         alone = all(outermost_anchor(s) is anchor for s in own) and step is own[0]
         if step.call in gone or backward is None or not alone:
             continue
-        block = step.tree.block(anchor)
-        for stmt in block[: position(step.tree, anchor)]:
-            alike = loop_of(step.tree, backward.node) is loop_of(step.tree, stmt)
-            if is_zero_grad(stmt) and alike and not _trains_between(unit, step, stmt):
-                if runs_before(unit.project, step.function, backward.node, stmt):
-                    yield Zeroing(step.module, stmt, step, False)
+        yield from _cleared_between(unit, step, backward.node)
+    for item in helped(unit, gone):
+        yield from _cleared_between(unit, item.step, item.backward)
+
+
+def _cleared_between(unit: Unit, step: Step, backward: ast.AST) -> Iterator[Zeroing]:
+    """Yield the zero_grad statements of the block of a step that run behind a backward of its round."""
+    anchor = outermost_anchor(step)
+    for stmt in step.tree.block(anchor)[: position(step.tree, anchor)]:
+        alike = loop_of(step.tree, backward) is loop_of(step.tree, stmt)
+        if is_zero_grad(stmt) and alike and not _trains_between(unit, step, stmt):
+            if runs_before(unit.project, step.function, backward, stmt):
+                yield Zeroing(step.module, stmt, step, False)
 
 
 def after_some_steps(unit: Unit, gone: set[ast.AST]) -> Iterator[tuple[Step, ast.If]]:
