@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from amp_migrate.facts.paths import MUTATORS, all_given, tail, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.gradients import Use, reads
 from amp_migrate.placement.windows.skipped import accumulates
-from amp_migrate.project import Function, Project
+from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.order import inside
 from amp_migrate.project.reach import reachable, reached_by
 from amp_migrate.project.rounds import last_before, runs_before
 from amp_migrate.training.beliefs import READS_GRADIENTS
+from amp_migrate.training.bindings import values_of
 from amp_migrate.training.reads.gradients import Gradients
 from amp_migrate.training.steps import Step, boundary
 
@@ -98,6 +99,26 @@ def tells(unit: Unit, stmt: ast.stmt) -> bool:
     for helper in _helpers(unit, nodes):
         nodes += helper.own_nodes
     return any(isinstance(n, ast.Call) and tail(n) in _REPORTERS | MUTATORS for n in nodes)
+
+
+def tells_more(
+    module: Module, stmt: ast.stmt, read: Collection[ast.AST], norms: Collection[str]
+) -> bool:
+    """Tell whether a statement reports or collects what other calls gave, as a loss, beside what it `read` of gradients.
+
+    `norms` are variables that hold what was read.
+    """
+    teller = (
+        stmt.value.func if isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call) else None
+    )
+    passed = {node for part in (*read, teller) if part is not None for node in walk(part)}
+    names = (
+        node
+        for node in walk(stmt)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node not in passed
+    )
+    given = (v for name in names if name.id not in norms for v in values_of(module, name))
+    return any(isinstance(value, ast.Call) for value in given)
 
 
 def _helpers(unit: Unit, nodes: Iterable[ast.AST]) -> set[Function]:

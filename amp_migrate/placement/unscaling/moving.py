@@ -9,8 +9,9 @@ from amp_migrate.facts.paths import defs, uses
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.gradients import Use
-from amp_migrate.placement.reads.reported import does_more, tells
+from amp_migrate.placement.reads.reported import does_more, tells, tells_more
 from amp_migrate.placement.unscaling.unscale import Unscale
+from amp_migrate.placement.windows.certain import may_be_untrained
 from amp_migrate.placement.windows.skipped import accumulates
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project.order import Loop, inside, key, levels, position
@@ -59,6 +60,7 @@ def across(
         return result
     if later:
         _await_step(result, step, limit, outside, written, later)
+    _refuse_losing(unit, result, step, limit, outside, tops if told else result.reports)
     inner = [u.statement for u in found if inside(tree, u.statement, limit)]
     result.moved = tops
     result.before = min(
@@ -85,6 +87,37 @@ def _cannot(step: Step, limit: ast.If, reading: ast.stmt) -> Cannot:
         "gradients are read on every micro-batch by code that does other things too, and can be unscaled only "
         "once per step",
         f"read them inside `if {ast.unparse(limit.test)}:` and leave the rest where it is, then run again",
+    )
+
+
+def _refuse_losing(
+    unit: Unit,
+    result: Unscale,
+    step: Step,
+    limit: ast.If,
+    outside: list[Use],
+    moved: list[ast.stmt],
+) -> None:
+    """Raise `Cannot` where what is reported of gradients runs less often than a backward, or tells of more than them."""
+    telling = [*moved, *result.guarded]
+    for use in outside if telling else ():
+        if may_be_untrained(unit, step.function, use.node):
+            raise _untrained(step, limit, use.node)
+    read = {use.node for use in outside}
+    norms = {name for use in outside for name in defs(use.statement)}
+    for stmt in telling:
+        if tells_more(step.module, stmt, read, norms):
+            raise _cannot(step, limit, stmt)
+
+
+def _untrained(step: Step, limit: ast.If, reading: ast.AST) -> Cannot:
+    return Cannot(
+        "AMP908",
+        step.module,
+        reading,
+        "what is found in gradients is reported or collected here where no backward ran, too, and they can be "
+        "unscaled only behind one",
+        f"report them inside `if {ast.unparse(limit.test)}:` alone, or run the backward there too, then run again",
     )
 
 

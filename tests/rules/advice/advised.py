@@ -855,6 +855,27 @@ ADVISED = (
         ),
     ),
     Advised(
+        "refused/norm_collected_where_nothing_trains",
+        "report them inside `if active:` alone",
+        (
+            (
+                "            history.append((phase, loss.item(), gradient_norm(network)))\n            if active:\n",
+                "            if active:\n                history.append((phase, loss.item(), gradient_norm(network)))\n",
+            ),
+        ),
+    ),
+    Advised(
+        "refused/norm_collected_with_the_loss",
+        "leave the rest where it is",
+        (
+            ("(phase, loss.item(), gradient_norm(network))", "(phase, loss.item())"),
+            (
+                "% 2 == 0:\n",
+                "% 2 == 0:\n            history.append((phase, gradient_norm(network)))\n",
+            ),
+        ),
+    ),
+    Advised(
         "refused/norm_told_where_no_step_follows",
         "change the code so that gradients are touched only between the last backward and the step",
         (
