@@ -93,7 +93,8 @@ class CastMachine(Unmoved):
             return Moved((state,), (Breach.REFUSED,))
         if event.kind is Kind.CLEAR_CASTS:
             return Moved((state.uncached(),))
-        return _forward(state, event) if event.kind is Kind.FORWARD else Moved((state,))
+        runs = event.kind in (Kind.FORWARD, Kind.SHARED)
+        return _forward(state, event) if runs else Moved((state,))
 
 
 class ObjectMachine(CastMachine):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from amp_migrate.facts.mark import Mark
@@ -24,6 +25,7 @@ class Kind(Mark):
     ABSENT = "no gradients"  # those of which a test found that there are none
     FORWARD = "forward"  # those that train the network
     PART = "forward of a part"  # none: a method of a network runs a part of it
+    SHARED = "forward of shared weights"  # none: what runs shares weights with the networks
     REFUSES_CASTS = "binary cross entropy"  # none: an operation that raises under autocast
     CLEAR_CASTS = "clear_autocast_cache"  # none: autocast casts every weight anew
     WEIGHT_WRITE = "writes weights"  # none: by hand, not by a step
@@ -40,13 +42,13 @@ class Event:
     `optimizers` are numbers of optimizers; None where it may concern any. `scaler` is the number of the
     GradScaler that acts, None for none. `scaled` tells of a BACKWARD whether its loss is multiplied by the scale:
     True, False, or None where either may be. `networks` are the names that hold the network of a FORWARD, or the part, those
-    that a RUNS_WRITTEN may run, or whose weights a WEIGHT_WRITE writes; none there where it may be any.
+    of a SHARED that have the weights, those that a RUNS_WRITTEN may run, or whose weights a WEIGHT_WRITE writes; none there where it may be any.
     `unsure` tells that the GradScaler may be one that is never on, and `loss` is the name of the loss of a
     BACKWARD, where it has one; `network` that of the one network of a READ_GRAD. `assumed` tells of a READ_GRAD that
     nothing is known of what runs, of a FORWARD that it is a method that may run only part of the network, and of
     HANDED that a library is given the optimizer, or that a GradScaler goes with it; `each` that a READ_GRAD concerns every one of several
     optimizers, not one of them; `beside` that the call may run functions of the project, and this where it does not;
-    `own` tells of a FORWARD that the network is a part that the object of the method has made for itself.
+    `own` tells of a FORWARD or SHARED that the network is a part that the object of the method has made for itself.
     """
 
     kind: Kind
@@ -72,3 +74,8 @@ class Event:
         """Return the expression that names the optimizer of a STEP or UNSCALE through a scaler."""
         given = isinstance(self.node, ast.Call) and self.scaler is not None and self.node.args
         return self.node.args[0] if given and isinstance(self.node, ast.Call) else None
+
+
+def trains(held: Mapping[ast.AST, tuple[Event, ...]]) -> bool:
+    """Tell whether any event is more than a step of what may have nothing to do with training."""
+    return any(e.kind is not Kind.OTHER_STEP for events in held.values() for e in events)

@@ -13,7 +13,8 @@ from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import RUNS_NO_FORWARD
 from amp_migrate.training.bindings import one_name
-from amp_migrate.training.events import Event, Kind
+from amp_migrate.training.events import Event, Kind, trains
+from amp_migrate.training.forwards.sharing import Sharing
 from amp_migrate.training.named import sets_scale
 from amp_migrate.training.objects import Objects
 from amp_migrate.training.origins.losses import Losses
@@ -47,6 +48,7 @@ class Training:
         self._writes = Writes(project, self.objects)
         self._runs = Runs(project, self.objects, self._writes)
         self._parts = Parts(project, self.objects)
+        self._sharing = Sharing(project, self.objects)
         self._whole = Whole(self.objects)
         self.own = Own(project, self.objects)
         self._methods: dict[str, Recogniser] = {
@@ -72,7 +74,7 @@ class Training:
                     held = found.setdefault(function, {})
                     at = moment(module.tree, node) if event.kind in KEEPING.values() else node
                     held[at] = (*held.get(at, ()), event)
-        return {function: held for function, held in found.items() if _trains(held)}
+        return {function: held for function, held in found.items() if trains(held)}
 
     def only(self, wanted: Callable[[Function, Event], bool]) -> Training:
         """Return the same training with some of its events alone."""
@@ -247,19 +249,21 @@ class Training:
                 yield Event(Kind.HANDED, call, optimizers or None, scaler, assumed=elsewhere)
 
     def _forward(self, function: Function, call: ast.Call) -> Iterator[Event]:
-        network = call.func
-        if isinstance(network, ast.Attribute) and not self.project.callees(call):
-            if network.attr in RUNS_NO_FORWARD:
+        module, network = function.module, call.func
+        groups, part = self.objects.groups(module, network), False
+        if isinstance(network, ast.Attribute):
+            if network.attr in RUNS_NO_FORWARD and not self.project.callees(call):
                 return
-        groups = self.objects.groups(function.module, network)
-        part = not groups and isinstance(network, ast.Attribute)
-        if part and isinstance(network, ast.Attribute):
-            groups = self.objects.groups(function.module, network.value)
+            part = not groups
+            groups = groups or self.objects.groups(module, network.value)
         known = [o for o in self.objects.optimizers if o.networks and o.networks & groups]
+        shared = self._sharing.networks(module, network)
+        own = bool(known or shared) and self.own.is_own(function, network)
         if known:
             numbers = frozenset(o.number for o in known)
-            own = self.own.is_own(function, network)
             yield Event(Kind.FORWARD, call, numbers, networks=groups, assumed=part, own=own)
+        if shared:
+            yield Event(Kind.SHARED, call, networks=shared, own=own)
         if run := self._parts.run(function, call):
             yield Event(Kind.PART, call, networks=run)
 
@@ -291,8 +295,3 @@ def _reads(read: Event, whole: frozenset[int]) -> Iterator[Event]:
         yield replace(read, optimizers=whole, each=True)
     if len(whole) < 2 or (read.optimizers or whole) - whole:
         yield read
-
-
-def _trains(held: Mapping[ast.AST, tuple[Event, ...]]) -> bool:
-    """Tell whether any event is more than a step of what may have nothing to do with training."""
-    return any(e.kind is not Kind.OTHER_STEP for events in held.values() for e in events)

@@ -16,6 +16,7 @@ from check.casts.switched import SWITCHED
 from check.casts.teachers import TEACHERS
 from check.casts.validating import VALIDATING
 from check.elsewhere.moved import MOVED
+from check.elsewhere.shared_weights import SHARED_WEIGHTS
 from check.elsewhere.turned_off import TURNED_OFF
 from check.flags.anew import ANEW
 from check.flags.done import DONE
@@ -42,6 +43,7 @@ EVERY = (
     *TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS, *CLAIMED, *HELPERS, *PRESENT, *ROUNDABOUT, *ACROSS_FILES,
     *SWITCHED, *DISABLED, *HOLDERS, *ROUNDS, *TEACHERS, *SPOILT, *VALIDATING, *GUARDED_CALLS, *SAME_NAMES,
     *BEHIND, *INSIDE, *STEPPED, *EARLY, *SPEEDS, *ANEW, *TURNED_OFF, *MOVED, *PLAIN, *PRODUCTS, *DONE,
+    *SHARED_WEIGHTS,
 )  # fmt: skip
 
 

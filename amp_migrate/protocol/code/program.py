@@ -18,7 +18,14 @@ from amp_migrate.training.events import Event, Kind
 from amp_migrate.training.recognise import Training
 
 _OF_CASTS = (
-    *(Kind.PART, Kind.REFUSES_CASTS, Kind.CLEAR_CASTS, Kind.WEIGHT_WRITE, Kind.RUNS_WRITTEN),
+    *(
+        Kind.PART,
+        Kind.SHARED,
+        Kind.REFUSES_CASTS,
+        Kind.CLEAR_CASTS,
+        Kind.WEIGHT_WRITE,
+        Kind.RUNS_WRITTEN,
+    ),
     Kind.OTHER_STEP,
 )
 _ENTERS = ("enter_context", "enter_async_context")

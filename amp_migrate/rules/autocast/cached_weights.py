@@ -9,8 +9,10 @@ from amp_migrate.facts.paths import is_super, path, walk
 from amp_migrate.plan.model import Decision, Insert, Status
 from amp_migrate.project import Function, Module
 from amp_migrate.project.rounds import may_follow, may_start, runs_before
+from amp_migrate.protocol.code.program import program_of
 from amp_migrate.rules.base import Context, Rule, decision
 from amp_migrate.training.contexts import runs_without_gradients
+from amp_migrate.training.events import Kind
 from amp_migrate.training.forwards.forwards import Forward
 from amp_migrate.training.region import run_in
 
@@ -92,7 +94,8 @@ def _comes_first(
 def _run(context: Context, module: Module, node: ast.AST) -> Iterator[str | int]:
     """Yield by what a call runs a network: the path that is called, `super()` for a method of a base class.
 
-    An item of a collection may be another one that is spelt otherwise, so what it may hold is yielded as well.
+    An item of a collection may be another one that is spelt otherwise, so what it may hold is yielded as well, and
+    the networks with which it shares weights.
     """
     if not isinstance(node, ast.Call):
         return
@@ -103,3 +106,7 @@ def _run(context: Context, module: Module, node: ast.AST) -> Iterator[str | int]
     elif context.unit.forwards.call(module, node) is Forward.NETWORK:
         yield path(func) or ""
         yield from context.unit.project.values.groups(module, func)
+    project = context.unit.project
+    happens = program_of(project).training.by_function.get(project.function_of(module, node), {})
+    for event in happens.get(node, ()):
+        yield from event.networks if event.kind is Kind.SHARED else ()

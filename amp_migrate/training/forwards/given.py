@@ -1,0 +1,145 @@
+"""Which networks and parts of networks an expression hands on: itself, in a collection, or in a module made of them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.facts.paths import all_given, path, tail
+from amp_migrate.project import Class, Module, Project
+from amp_migrate.training.beliefs import COPIES
+from amp_migrate.training.bindings import values_of
+from amp_migrate.training.forwards.forwards import makes_module
+from amp_migrate.training.objects import Objects
+from amp_migrate.values.objects import Instance, Made
+from amp_migrate.values.wrappers import SELF_METHODS
+
+_HOLDERS = frozenset(
+    {"DataParallel", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"}
+)
+_COLLECTS = frozenset({"dict", "enumerate", "list", "reversed", "tuple", "zip"})
+_HANDS_OUT = SELF_METHODS | {
+    "children", "get_parameter", "get_submodule", "items", "modules", "named_children", "named_modules", "values",
+}  # fmt: skip
+_NO_WEIGHTS = frozenset({"data", "device", "dtype", "grad", "shape"})
+
+
+def is_module_class(cls: Class) -> bool:
+    """Tell whether the objects of a class are modules of torch, or of a library whose classes are out of sight."""
+    return any(base not in ("object", "abc.ABC") for base in cls.externals())
+
+
+class Given:
+    """Finds the paths by which an expression hands on networks or parts that may have weights."""
+
+    def __init__(self, project: Project, objects: Objects) -> None:
+        self._project = project
+        self._objects = objects
+        self._called: dict[str, bool] = {}
+
+    def paths(
+        self, module: Module, node: ast.expr, within: frozenset[ast.expr] = frozenset()
+    ) -> Iterator[ast.expr]:
+        """Yield the paths to what an expression hands on and does not copy."""
+        if node in within:
+            return
+        within |= {node}
+        if isinstance(node, ast.Name | ast.Attribute):
+            if self._may_have_weights(module, node):
+                yield node
+            for value in values_of(module, node) if isinstance(node, ast.Name) else ():
+                if not isinstance(value, ast.Name | ast.Attribute):
+                    yield from self.paths(module, value, within)
+            return
+        for part in self._inner(module, node):
+            yield from self.paths(module, part, within)
+
+    def _inner(self, module: Module, node: ast.expr) -> list[ast.expr]:
+        if isinstance(node, ast.List | ast.Tuple | ast.Set):
+            return node.elts
+        if isinstance(node, ast.Dict):
+            return node.values
+        if isinstance(node, ast.Starred | ast.Subscript | ast.NamedExpr):
+            return [node.value]
+        if isinstance(node, ast.IfExp):
+            return [node.body, node.orelse]
+        if isinstance(node, ast.BoolOp):
+            return node.values
+        if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp):
+            return [node.elt, *(g.iter for g in node.generators)]
+        if isinstance(node, ast.DictComp):
+            return [node.value, *(g.iter for g in node.generators)]
+        return self._of_call(module, node) if isinstance(node, ast.Call) else []
+
+    def _of_call(self, module: Module, call: ast.Call) -> list[ast.expr]:
+        """Return what the result of a call is made of: a module of its layers, a collection, or children of a module."""
+        if self.keeps(module, call):
+            return all_given(call)
+        func = call.func
+        if isinstance(func, ast.Attribute):
+            return [func.value] if func.attr in _HANDS_OUT else []
+        builtin = module.scopes.builtin(func)
+        if builtin == "getattr":
+            return call.args[:1]
+        return call.args if builtin in _COLLECTS else []
+
+    def keeps(self, module: Module, call: ast.Call) -> bool:
+        """Tell whether what a call makes, out of sight or as a module, may keep the networks that it is given."""
+        if tail(call) in COPIES or self._project.callees(call):
+            return False
+        made = self._project.constructed(call)
+        if made:
+            return any(map(is_module_class, made))
+        name = self._project.external(module, call.func)
+        if name is None:
+            return False
+        if makes_module(name):
+            return name.rpartition(".")[2] in _HOLDERS
+        return not name.startswith(("torch.", "apex.", "numpy."))
+
+    def may_be_module(self, module: Module, node: ast.expr) -> bool:
+        """Tell whether an expression may hold a module or a weight; what holds only something else does not."""
+        facts = self._project.values.facts(module, node)
+        known = [fact for fact in facts if isinstance(fact, Instance | Made)]
+        if not known and isinstance(node, ast.Name):
+            function = self._project.function_of(module, node)
+            return not function.is_receiver(node) or (
+                function.cls is not None and is_module_class(function.cls)
+            )
+        return not known or any(map(_is_module, known))
+
+    def _may_have_weights(self, module: Module, node: ast.expr) -> bool:
+        """Tell whether the object of a path may be a module or a weight: what is known of it does not say otherwise."""
+        if not isinstance(node, ast.Attribute):
+            return True
+        if node.attr in _NO_WEIGHTS or path(node) is None:
+            return False
+        facts = self._project.values.facts(module, node)
+        modules = [fact for fact in facts if isinstance(fact, Instance | Made)]
+        if modules:
+            return any(map(_is_module, modules))
+        if not self._project.instance_classes(module, node.value):
+            return True
+        stored = [value for _, _, value in self._objects.stored.get(node.attr, ())]
+        plain = all(isinstance(v, ast.Constant | ast.Name | ast.Attribute) for v in stored)
+        return not stored or (not plain and not facts) or self._is_run(node.attr)
+
+    def _is_run(self, name: str) -> bool:
+        """Tell whether anything calls what an attribute of a name holds, or a method or part of it, or goes through it."""
+        if name not in self._called:
+            calls = (call.func for _, call in self._project.nodes(ast.Call))
+            gone = (loop.iter for _, loop in self._project.nodes(ast.For))
+            self._called[name] = any(
+                isinstance(part, ast.Attribute) and part.attr == name
+                for node in (*calls, *gone)
+                for part in ast.walk(node)
+            )
+        return self._called[name]
+
+
+def _is_module(fact: Instance | Made) -> bool:
+    if isinstance(fact, Instance):
+        return is_module_class(fact.cls)
+    if fact.name.startswith("torch."):
+        return makes_module(fact.name) or fact.name.endswith("Parameter")
+    return not fact.name.startswith(("builtins.", "numpy."))

@@ -1,0 +1,134 @@
+"""Networks that share weights with one that trains: what autocast casts for them without gradients is the same copy."""
+
+from __future__ import annotations
+
+from check.trainings.planted import Training
+
+_NETS = """import torch.nn as nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 8)
+        self.out = nn.Linear(8, 2)
+
+    def forward(self, x):
+        return self.out(self.body(x).relu())
+
+class Wrapped(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x):
+        return self.inner(x).tanh()
+
+class Stack(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList()
+
+    def take(self, layer):
+        self.layers.append(layer)
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+def share(target, source):
+    target.body.weight = source.body.weight
+    return target
+"""
+_TRAIN = """import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from apex import amp
+from nets import Net, Stack, Wrapped, share
+
+def main(batches, other):
+    model = Net()
+    {made}
+    both = [*model.parameters(), *other.parameters()]
+    optimizer = torch.optim.SGD(both, lr=0.1)
+    {initialized}
+    for x, y in batches:
+        optimizer.zero_grad()
+        {forwards}
+        {backward}
+
+main([], torch.nn.Linear(4, 2))
+"""
+_OLD = """first = other(x)
+        with torch.no_grad():
+            seen = {unseen}(x)
+        loss = F.mse_loss({seen}(x), y) + first.mean() + seen.mean()"""
+_NEW = """with torch.cuda.amp.autocast():
+            first = other(x)
+            with torch.no_grad():
+                seen = {unseen}(x)
+            torch.clear_autocast_cache()
+            loss = F.mse_loss({seen}(x), y) + first.mean() + seen.mean()"""
+_BACKWARD = """with amp.scale_loss(loss, optimizer) as scaled:
+            scaled.backward()
+        optimizer.step()"""
+_SCALED = """scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()"""
+_INITIALIZE = (
+    '[model, other], optimizer = amp.initialize([model, other], optimizer, opt_level="O1")'
+)
+_CLEARED = "            torch.clear_autocast_cache()\n"
+
+
+def _texts(made: str, unseen: str, seen: str, cleared: bool = True) -> list[dict[str, str]]:
+    """Return the files before and after; one network runs without gradients in the block, then another one with them."""
+    old = _TRAIN.format(
+        made=made,
+        initialized=_INITIALIZE,
+        forwards=_OLD.format(unseen=unseen, seen=seen),
+        backward=_BACKWARD,
+    )
+    new = _TRAIN.replace("from apex import amp\n", "").format(
+        made=made,
+        initialized="scaler = torch.cuda.amp.GradScaler()",
+        forwards=_NEW.format(unseen=unseen, seen=seen),
+        backward=_SCALED,
+    )
+    new = new if cleared else new.replace(_CLEARED, "")
+    return [{"nets.py": _NETS, "main.py": text} for text in (old, new)]
+
+
+def _shares(name: str, made: str, unseen: str = "twin", seen: str = "model") -> Training:
+    fault = {f"the copies stay for {name}": ((_CLEARED, ""),)}
+    return Training(name, *_texts(made, unseen, seen), fault)
+
+
+def _apart(name: str, made: str) -> Training:
+    return Training(name, *_texts(made, "twin", "model", cleared=False), {})
+
+
+SHARED_WEIGHTS = (
+    _shares("a layer stored in a twin", "twin = Net()\n    twin.body = model.body"),
+    _shares("weights tied in another file", "twin = share(Net(), model)"),
+    _shares("weights tied by hand", "twin = Net()\n    twin.out.weight = model.out.weight"),
+    _shares("a sequence of its layers", "twin = nn.Sequential(model.body, nn.ReLU())"),
+    _shares("a sequence of its children", "twin = nn.Sequential(*list(model.children())[:-1])"),
+    _shares("a wrapper of a layer", "twin = Wrapped(model.body)"),
+    _shares("a stack that takes a layer", "twin = Stack()\n    twin.take(model.body)"),
+    _shares(
+        "layers stored by name",
+        'twin = Net()\n    for name in ("body", "out"):\n        setattr(twin, name, getattr(model, name))',
+    ),
+    _shares("a layer given to the network that trains", "twin = Net()\n    model.body = twin.body"),
+    _shares("the twin trains", "twin = Wrapped(model.body)", unseen="model", seen="twin"),
+    _apart(
+        "a copy of a layer",
+        "import copy\n    twin = Net()\n    twin.body = copy.deepcopy(model.body)",
+    ),
+    _apart("weights loaded", "twin = Net()\n    twin.load_state_dict(model.state_dict())"),
+    _apart("wrappers of two networks", "twin = Wrapped(Net())\n    model = Wrapped(model)"),
+    _apart(
+        "the data of weights", "twin = Net()\n    twin.body.weight.data = model.body.weight.data"
+    ),
+)
