@@ -22,6 +22,7 @@ that Apex kept its fp16 copies of the old ones until the next `amp.scale_loss` e
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from functools import partial
 
@@ -40,7 +41,11 @@ def decide(context: Context) -> Iterator[Decision]:
     """Scale the plain backward passes of a unit that has scale_loss blocks."""
     if not any(b.scaled for b in context.unit.backwards):
         return
+    prefixes = context.branches.prefixes.values()
+    beginning = {node for p in prefixes for stmt in p.node.orelse for node in ast.walk(stmt)}
     for backward in context.unit.backwards:
+        if not backward.scaled and backward.node in beginning:
+            yield from _doubted(context, backward)
         if backward.scaled or context.is_gone(backward.node):
             continue
         if backward in context.unit.unscaled:
