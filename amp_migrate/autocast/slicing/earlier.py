@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from amp_migrate.autocast.slicing.effects import Effects
 from amp_migrate.autocast.slicing.places import Needed, Place, touches, without
-from amp_migrate.facts.paths import is_attribute_of, path, walk
+from amp_migrate.facts.paths import all_given, is_attribute_of, path, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.order import Loop, levels, position
@@ -146,3 +146,14 @@ def _neighbours(tree: Tree, chosen: list[ast.stmt]) -> list[list[ast.stmt]]:
         else:
             runs.append([stmt])
     return runs
+
+
+def computing(
+    project: Project, forwards: Forwards, module: Module, node: ast.expr
+) -> list[ast.expr]:
+    """Return an expression where it computes a loss; of an object that is made what that is given, where that does."""
+    if forwards.strength(module, node) < Forward.CRITERION:
+        return []
+    made = isinstance(node, ast.Call) and project.constructed(node)
+    parts = all_given(node) if isinstance(node, ast.Call) and made else []
+    return [n for part in parts for n in computing(project, forwards, module, part)] or [node]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from amp_migrate.autocast.products import Products
 from amp_migrate.autocast.slicing.aside import Aside, Stays
-from amp_migrate.autocast.slicing.earlier import Earlier, behind_setup
+from amp_migrate.autocast.slicing.earlier import Earlier, behind_setup, computing
 from amp_migrate.autocast.slicing.effects import effects_of
 from amp_migrate.autocast.slicing.finished import finished
 from amp_migrate.autocast.slicing.places import Needed, Place, is_kept, touches, without
@@ -290,9 +290,9 @@ class RegionFinder:
         return self._effects.outward(site, function, place)
 
     def _computed(self, function: Function, node: ast.expr, result: Search) -> None:
-        if self._forwards.strength(function.module, node) >= Forward.CRITERION:
-            if (function, node) not in result.inlines:
-                result.inlines.append((function, node))
+        for part in computing(self._project, self._forwards, function.module, node):
+            if (function, part) not in result.inlines:
+                result.inlines.append((function, part))
             result.network = True
 
 

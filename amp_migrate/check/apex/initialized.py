@@ -43,11 +43,32 @@ class Initialized:
             self._project.function_of(m, c) for m, c in zip(initializing, calls, strict=True)
         ]
         self._leads = upwards(self._project, *functions)
+        self._leads |= self._lambdas()
         self._imports = Imports(program)
         self._add_importers()
         self._courses = courses(self._project)
         self._outcomes: dict[_Run, Outcomes] = {}
         self._called: dict[tuple[Function, States], list[tuple[ast.Call, States]]] = {}
+
+    def _lambdas(self) -> set[Function]:
+        """Return the lambdas that come to the calls: what stands in one belongs to the function around it until it is called."""
+        found: set[Function] = set()
+        for function in self._program.calls.anonymous:
+            points = self._program.graph(function).points
+            made = [p.node for p in points if p.kind is Kind.CALL and isinstance(p.node, ast.Call)]
+            if any(c in self._calls or self._leads & {*self._project.callees(c)} for c in made):
+                found.add(function)
+        return found
+
+    def _callees(self, call: ast.Call) -> list[Function]:
+        """Return the functions that a call runs, and the lambdas that come to the calls."""
+        run = self._program.calls.run(call) if self._leading else ()
+        lambdas = [f for f in run if f in self._leading]
+        return [*self._project.callees(call), *lambdas]
+
+    @cached_property
+    def _leading(self) -> set[Function]:
+        return {f for f in self._leads if isinstance(f, Anonymous)}
 
     def _add_importers(self) -> None:
         """Let the functions lead to the calls as well that import a file which comes to them."""
@@ -97,6 +118,8 @@ class Initialized:
             if found != exits.get(run, frozenset()):
                 exits[run] = found
                 callers = [site.function for site in self._project.callers(function)]
+                if function in self._leading:
+                    callers = list(self._program.calls.holders(function))
                 if imported:
                     callers += self._importers(function)
                 queue |= dict.fromkeys(run for f in callers for run in _runs(f))
@@ -138,7 +161,7 @@ class Initialized:
             return states
         if node in self._calls:
             return ON
-        callees = self._project.callees(node)
+        callees = self._callees(node)
         found: set[bool | None] = set()
         for callee in callees:
             if callee not in self._leads:

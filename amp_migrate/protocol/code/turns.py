@@ -12,6 +12,7 @@ from amp_migrate.project import Function, Module
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.code.registries import Registries
 
+_FILLS = ("setdefault", "update")
 _GROWS = ("append", "extend", "insert", "add", "remove", "pop", "clear", "appendleft", "__iadd__")
 
 
@@ -57,6 +58,36 @@ class Turns:
                 yield assigned(module.tree, binding)
         elif isinstance(over, ast.Attribute):
             yield from (value for _, _, value in objects.stored.get(over.attr, ()))
+        elif isinstance(over, ast.Subscript):
+            yield from self._put(module, over)
+
+    def _put(self, module: Module, over: ast.Subscript) -> Iterator[ast.expr | None]:
+        """Yield what is put under the name that an item has, in whatever dict; None for what may be put there unseen."""
+        objects, project = self._program.training.objects, self._program.project
+        held, key = objects.groups(module, over.value), over.slice
+        if not held or not isinstance(key, ast.Constant) or not _is_name(key):
+            yield None
+            return
+        for where, node in project.nodes(ast.Subscript):
+            if isinstance(node.ctx, ast.Store):
+                if isinstance(node.slice, ast.Constant):
+                    if node.slice.value == key.value:
+                        yield assigned(where.tree, node)
+                elif held & objects.groups(where, node.value):
+                    yield None
+        for where, display in project.nodes(ast.Dict):
+            for name, value in zip(display.keys, display.values, strict=True):
+                if isinstance(name, ast.Constant):
+                    if name.value == key.value:
+                        yield value
+                elif held & objects.groups(where, display):
+                    yield None
+        for where, call in project.nodes(ast.Call):
+            yield from (k.value for k in call.keywords if k.arg == key.value)
+            func = call.func
+            if isinstance(func, ast.Attribute) and func.attr in _FILLS:
+                if held & objects.groups(where, func.value):
+                    yield None
 
     def _grows(self, module: Module, over: ast.expr) -> bool:
         """Tell whether something may be put into a list, or taken out of it."""
@@ -71,7 +102,7 @@ class Turns:
         ) or any(
             groups & objects.groups(where, node.value)
             for where, node in self._program.project.nodes(ast.Subscript)
-            if not isinstance(node.ctx, ast.Load)
+            if not isinstance(node.ctx, ast.Load) and not _is_name(node.slice)
         )
 
 
@@ -79,6 +110,11 @@ def _is_one(node: ast.expr | None) -> bool:
     if not isinstance(node, ast.List | ast.Tuple) or len(node.elts) != 1:
         return False
     return not isinstance(node.elts[0], ast.Starred)
+
+
+def _is_name(key: ast.expr) -> bool:
+    """Tell whether an item has a name: what it belongs to is no list."""
+    return isinstance(key, ast.Constant) and isinstance(key.value, str)
 
 
 def _is_inside(tree: Tree, node: ast.AST, loop: ast.AST) -> bool:
