@@ -18,10 +18,11 @@ _CASTING = (Context.CASTS, Context.NO_CASTS)
 
 
 class Cached(NamedTuple):
-    """A network that ran without gradients, and the object of which it is a part that no other object has."""
+    """A network that ran without gradients, or some `part` of it, and the object of which it is a part that no other object has."""
 
     network: int
     around: Object | None = None
+    part: bool = False
 
 
 class Inside(NamedTuple):
@@ -140,8 +141,11 @@ def _forward(state: Inside, event: Event) -> Moved:
     around = state.object if event.own else None
     if state.no_grad:
         cached = {Cached(network, around) for network in event.networks}
+        cached |= {Cached(network, around, part=True) for network in event.within}
         return Moved((state._replace(cached=state.cached | cached),))
     again = any(
-        old.network in event.networks and may_be_same(old.around, around) for old in state.cached
+        (old.network in event.networks or (old.network in event.within and not old.part))
+        and may_be_same(old.around, around)
+        for old in state.cached
     )
     return Moved((state,), (Breach.CACHED,) if again else ())

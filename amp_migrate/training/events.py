@@ -45,10 +45,11 @@ class Event:
     of a SHARED that have the weights, those that a RUNS_WRITTEN may run, or whose weights a WEIGHT_WRITE writes; none there where it may be any.
     `unsure` tells that the GradScaler may be one that is never on, and `loss` is the name of the loss of a
     BACKWARD, where it has one; `network` that of the one network of a READ_GRAD. `assumed` tells of a READ_GRAD that
-    nothing is known of what runs, of a FORWARD that it is a method that may run only part of the network, and of
+    nothing is known of what runs, of a FORWARD that it is a method that may run only part of the network, of a SHARED always, and of
     HANDED that a library is given the optimizer, or that a GradScaler goes with it; `each` that a READ_GRAD concerns every one of several
     optimizers, not one of them; `beside` that the call may run functions of the project, and this where it does not;
-    `own` tells of a FORWARD or SHARED that the network is a part that the object of the method has made for itself.
+    `own` tells of a FORWARD or SHARED that the network is a part that the object of the method has made for itself, and
+    `within` are the networks of which a SHARED runs a part.
     """
 
     kind: Kind
@@ -64,6 +65,7 @@ class Event:
     each: bool = False
     beside: bool = False
     own: bool = False
+    within: frozenset[int] = frozenset()
 
     @property
     def certain(self) -> bool:

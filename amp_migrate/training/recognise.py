@@ -263,7 +263,9 @@ class Training:
             numbers = frozenset(o.number for o in known)
             yield Event(Kind.FORWARD, call, numbers, networks=groups, assumed=part, own=own)
         if shared:
-            yield Event(Kind.SHARED, call, networks=shared, own=own)
+            yield Event(Kind.SHARED, call, networks=shared, assumed=True, own=own)
+        if not known and (whole := self._sharing.within(function, network)):
+            yield Event(Kind.SHARED, call, networks=groups, assumed=True, within=whole)
         if run := self._parts.run(function, call):
             yield Event(Kind.PART, call, networks=run)
 

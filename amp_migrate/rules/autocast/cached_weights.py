@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 from amp_migrate.facts.paths import is_super, path, walk
 from amp_migrate.plan.model import Decision, Insert, Status
@@ -17,6 +17,7 @@ from amp_migrate.training.forwards.forwards import Forward
 from amp_migrate.training.region import run_in
 
 _CLEARED = "torch.clear_autocast_cache()"
+_PART = "part"
 _WHY = "  # of weights cast without gradients"
 
 
@@ -61,12 +62,12 @@ def _cleared(
     if not runs_without_gradients(context.unit.project, module, block):
         return
     inner = set(ast.walk(block))
-    first = {name for n in inner for name in _run(context, module, n)}
+    first = {name for n in inner for name in _run(context, module, n, True)}
     then = {
         name
         for n in nodes
         if n not in inner
-        for name in _run(context, module, n)
+        for name in _run(context, module, n, False)
         if name in first and _comes_first(context, function, block, n, nodes)
     }
     if then:
@@ -91,22 +92,24 @@ def _comes_first(
     return follows and may_start(project, function, block, [node])
 
 
-def _run(context: Context, module: Module, node: ast.AST) -> Iterator[str | int]:
+def _run(context: Context, module: Module, node: ast.AST, first: bool) -> Iterator[Hashable]:
     """Yield by what a call runs a network: the path that is called, `super()` for a method of a base class.
 
     An item of a collection may be another one that is spelt otherwise, so what it may hold is yielded as well, and
-    the networks with which it shares weights.
+    the networks with which it shares weights. A part of a network meets the whole of it, whichever is `first`.
     """
     if not isinstance(node, ast.Call):
         return
-    func = node.func
+    func, project = node.func, context.unit.project
     if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Call):
         if is_super(func.value):
             yield "super()"
     elif context.unit.forwards.call(module, node) is Forward.NETWORK:
+        groups = project.values.groups(module, func)
         yield path(func) or ""
-        yield from context.unit.project.values.groups(module, func)
-    project = context.unit.project
+        yield from groups if first else (*groups, *((_PART, name) for name in groups))
     happens = program_of(project).training.by_function.get(project.function_of(module, node), {})
     for event in happens.get(node, ()):
-        yield from event.networks if event.kind is Kind.SHARED else ()
+        if event.kind is Kind.SHARED:
+            yield from event.networks
+            yield from ((_PART, name) for name in event.within) if first else event.within

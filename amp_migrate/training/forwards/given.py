@@ -29,6 +29,11 @@ def is_module_class(cls: Class) -> bool:
     return any(base not in ("object", "abc.ABC") for base in cls.externals())
 
 
+def has_no_weights(node: ast.expr) -> bool:
+    """Tell whether an expression reads what no module or weight is that anything shares."""
+    return isinstance(node, ast.Attribute) and node.attr in _NO_WEIGHTS
+
+
 class Given:
     """Finds the paths by which an expression hands on networks or parts that may have weights."""
 
@@ -45,7 +50,7 @@ class Given:
             return
         within |= {node}
         if isinstance(node, ast.Name | ast.Attribute):
-            if self._may_have_weights(module, node):
+            if self.may_have_weights(module, node):
                 yield node
             for value in values_of(module, node) if isinstance(node, ast.Name) else ():
                 if not isinstance(value, ast.Name | ast.Attribute):
@@ -108,11 +113,11 @@ class Given:
             )
         return not known or any(map(_is_module, known))
 
-    def _may_have_weights(self, module: Module, node: ast.expr) -> bool:
+    def may_have_weights(self, module: Module, node: ast.expr) -> bool:
         """Tell whether the object of a path may be a module or a weight: what is known of it does not say otherwise."""
         if not isinstance(node, ast.Attribute):
             return True
-        if node.attr in _NO_WEIGHTS or path(node) is None:
+        if has_no_weights(node) or path(node) is None:
             return False
         facts = self._project.values.facts(module, node)
         modules = [fact for fact in facts if isinstance(fact, Instance | Made)]

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from amp_migrate.facts.paths import all_given, is_super, tail
+from amp_migrate.facts.paths import all_given, bottom, is_super, tail
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.training.forwards.given import Given, is_module_class
+from amp_migrate.project.reach import reachable
+from amp_migrate.training.forwards.forwards import is_housekeeping
+from amp_migrate.training.forwards.given import Given, has_no_weights, is_module_class
 from amp_migrate.training.named import Groups
 from amp_migrate.training.objects import Objects
 
@@ -54,6 +56,33 @@ class Sharing:
             found |= link.holder if link.source & held else frozenset()
         return frozenset(found)
 
+    def within(self, function: Function, func: ast.expr) -> Groups:
+        """Return the names of the trained network of which a call runs a part, or a method that may run some."""
+        if not isinstance(func, ast.Attribute) or is_housekeeping(func.attr.lstrip("_")):
+            return frozenset()
+        for part in _prefixes(func.value):
+            if function.is_receiver(part) or has_no_weights(part):
+                return frozenset()
+            if found := self._objects.groups(function.module, part) & self._trained:
+                return found if self._may_run(func, function.module) else frozenset()
+        return frozenset()
+
+    def _may_run(self, func: ast.Attribute, module: Module) -> bool:
+        """Tell whether what is called may run layers: a method in sight calls what is no other method of its object."""
+        if not self._given.may_have_weights(module, func):
+            return False
+        call = module.tree.parent(func)
+        methods = self._project.callees(call) if isinstance(call, ast.Call) else []
+        run = {below for method in methods for below in reachable(self._project, method)}
+        return not methods or any(
+            below.is_receiver(bottom(node.func))
+            and not is_housekeeping(tail(node))
+            and not self._project.callees(node)
+            for below in run
+            for node in below.own_nodes
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+        )
+
     def _is_method(self, module: Module, func: ast.Attribute) -> bool:
         """Tell whether an attribute may be a method of a network, not something else that this holds."""
         if self._project.values.facts(module, func.value):
@@ -63,7 +92,7 @@ class Sharing:
     @cached_property
     def _links(self) -> list[_Link]:
         """The pairs of which one is trained."""
-        trained = {name for o in self._objects.optimizers for name in o.networks or ()}
+        trained = self._trained
         pairs = list(dict.fromkeys(self._pairs())) if trained else []
         for pair in pairs:
             list(map(self._names, pair))  # the graph stays as it is while it is asked
@@ -72,6 +101,10 @@ class Sharing:
             if (holder | source) & trained and holder - source and source - holder:
                 found.append(_Link(holder - source, source - holder))
         return found
+
+    @cached_property
+    def _trained(self) -> Groups:
+        return frozenset(name for o in self._objects.optimizers for name in o.networks or ())
 
     def _names(self, place: _Place) -> Groups:
         groups = (

@@ -15,6 +15,12 @@ class Net(nn.Module):
     def forward(self, x):
         return self.out(self.body(x).relu())
 
+    def encode(self, x):
+        return self.body(x)
+
+    def count(self, x):
+        return len(x)
+
 class Wrapped(nn.Module):
     def __init__(self, inner):
         super().__init__()
@@ -104,8 +110,8 @@ def _shares(name: str, made: str, unseen: str = "twin", seen: str = "model") -> 
     return Training(name, *_texts(made, unseen, seen), fault)
 
 
-def _apart(name: str, made: str) -> Training:
-    return Training(name, *_texts(made, "twin", "model", cleared=False), {})
+def _apart(name: str, made: str, unseen: str = "twin", seen: str = "model") -> Training:
+    return Training(name, *_texts(made, unseen, seen, cleared=False), {})
 
 
 SHARED_WEIGHTS = (
@@ -122,6 +128,12 @@ SHARED_WEIGHTS = (
     ),
     _shares("a layer given to the network that trains", "twin = Net()\n    model.body = twin.body"),
     _shares("the twin trains", "twin = Wrapped(model.body)", unseen="model", seen="twin"),
+    _shares("a layer of its own", "twin = model", unseen="model.body"),
+    _shares("a layer trains", "twin = model", unseen="model", seen="model.body"),
+    _shares("one layer twice", "twin = model", unseen="model.body", seen="model.body"),
+    _shares("a method that runs a layer", "twin = model", unseen="model.encode"),
+    _apart("two layers of its own", "twin = model", unseen="model.body", seen="model.out"),
+    _apart("a method that runs no layer", "twin = model", unseen="model.count"),
     _apart(
         "a copy of a layer",
         "import copy\n    twin = Net()\n    twin.body = copy.deepcopy(model.body)",
