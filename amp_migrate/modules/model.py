@@ -81,6 +81,14 @@ class Function:
         return self.node.name if self.node is not None else "<module>"
 
     @property
+    def given(self) -> ast.expr | None:
+        """What it returns, where it does nothing else."""
+        body = [] if self.node is None else self.node.body
+        if self.node is not None and ast.get_docstring(self.node, clean=False) is not None:
+            body = body[1:]
+        return body[0].value if len(body) == 1 and isinstance(body[0], ast.Return) else None
+
+    @property
     def scope(self) -> FunctionNode | ast.Module:
         """The node that holds the statements."""
         return self.node if self.node is not None else self.module.tree.module

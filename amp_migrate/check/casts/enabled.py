@@ -23,7 +23,7 @@ class Enabled:
         self._project = program.project
         self._known = known
         self._made = made
-        self._asked: set[ast.Call] = set()
+        self._asked: set[ast.AST] = set()
 
     def truth(self, function: Function, node: ast.expr) -> bool | None:
         """Return whether an expression of a function counts as true; None where that is not known."""
@@ -49,7 +49,10 @@ class Enabled:
         enabled = argument(made, "enabled")
         if enabled is None:
             return None if any(k.arg is None for k in made.keywords) else True
-        return self._truth(function, enabled, self._made, frozenset())
+        self._asked.add(made)
+        settled = self._settled(function, enabled)
+        self._asked.discard(made)
+        return self._truth(function, settled, self._made, frozenset())
 
     def _truth(
         self, function: Function, node: ast.expr, known: Facts, above: frozenset[Function]
@@ -89,16 +92,44 @@ class Enabled:
         )
 
     def _settled(self, function: Function, node: ast.expr) -> ast.expr:
-        """Return an expression with what is known of its calls of ``scaler.is_enabled()`` in their place."""
+        """Return an expression with what is known of its calls of ``scaler.is_enabled()`` in their place.
+
+        So are those that methods and properties give which do nothing else.
+        """
         asked = {
-            call: self._of_scaler(function, call)
-            for call in every(node)
-            if isinstance(call, ast.Call) and _asks(call)
+            part: self._of_scaler(function, part)
+            if isinstance(part, ast.Call) and _asks(part)
+            else self._given_by(part)
+            for part in every(node)
+            if isinstance(part, ast.Call | ast.Attribute)
         }
         known = {call: ast.Constant(truth) for call, truth in asked.items() if truth is not None}
         if not known:
             return node
         return copy.deepcopy(node, {id(call): value for call, value in known.items()})
+
+    def _given_by(self, node: ast.Call | ast.Attribute) -> bool | None:
+        """Return what a scaler says of which methods or properties tell alone whether it is on."""
+        giving = self._giving.get(node.attr, []) if isinstance(node, ast.Attribute) else []
+        if isinstance(node, ast.Call):
+            giving = [f for f in self._project.callees(node) if not f.is_property]
+        found: set[bool | None] = set()
+        for function in giving if node not in self._asked else ():
+            given = function.given
+            self._asked.add(node)
+            asks = isinstance(given, ast.Call) and _asks(given)
+            found.add(self._of_scaler(function, given) if asks else None)  # type: ignore[arg-type]
+            self._asked.discard(node)
+        return found.pop() if len(found) == 1 else None
+
+    @cached_property
+    def _giving(self) -> dict[str, list[Function]]:
+        """The properties of a project by their names."""
+        found: dict[str, list[Function]] = {}
+        for function in self._project.functions():
+            if function.is_property:
+                found.setdefault(function.name, []).append(function)
+        return found
 
     def _of_scaler(self, function: Function, node: ast.Call) -> bool | None:
         """Return what ``scaler.is_enabled()`` comes out as, from what the scaler is made with."""
@@ -111,7 +142,7 @@ class Enabled:
         found = {
             self.on(maker, call)
             for maker, call in self.makers
-            if objects.groups(maker.module, call) & groups
+            if call not in self._asked and objects.groups(maker.module, call) & groups
         }
         self._asked.discard(node)
         return found.pop() if len(found) == 1 else None

@@ -9,7 +9,8 @@ from amp_migrate.apex.sites import Site
 from amp_migrate.facts.paths import bound_name, walk
 from amp_migrate.flow.condition import Condition, conjunction, negate
 from amp_migrate.placement.finding.unit import Unit
-from amp_migrate.project.reach import set_later
+from amp_migrate.project import Function
+from amp_migrate.project.reach import reachable, reached_by, set_later
 from amp_migrate.scaler.routes.carriers import Stored
 
 
@@ -19,17 +20,34 @@ def asked_of_attribute(unit: Unit, site: Site, test: ast.expr) -> Condition | No
     Raises `Cannot` where that cannot be said at the initialize.
     """
     parts = set(ast.walk(test))
+    run = _run_by(unit, test)
     for empty in unit.home.carriers.empty:
-        for _, node, positive in asked(unit.project, empty):
-            if node not in parts:
+        for function, node, positive in asked(unit.project, empty):
+            if node not in parts and function not in run:
                 continue
             attribute = empty.statement.targets[0]
             stored = [s for s in unit.home.carriers.stored if _is_of(s, attribute)]
-            if node is not test or len(stored) != 1 or not _holds(unit, site, stored[0]):
+            whole = node is test or (_is_use(test) and function.given is node)
+            if not whole or len(stored) != 1 or not _holds(unit, site, stored[0]):
                 raise asked_otherwise(site.module, test, attribute)
             condition = _condition(unit, stored[0])
             return condition if positive else negate(condition)
     return None
+
+
+def _run_by(unit: Unit, test: ast.expr) -> set[Function]:
+    """Return the functions that a test runs, by calls and as properties."""
+    parts = list(ast.walk(test))
+    read = {node.attr for node in parts if isinstance(node, ast.Attribute)}
+    properties = [f for f in unit.project.functions() if f.is_property and f.name in read]
+    calls = (reached_by(unit.project, node) for node in parts if isinstance(node, ast.Call))
+    return set().union(*calls, *(reachable(unit.project, f) for f in properties))
+
+
+def _is_use(test: ast.expr) -> bool:
+    """Tell whether a test is a property, or a method without arguments."""
+    call = isinstance(test, ast.Call) and not (test.args or test.keywords)
+    return isinstance(test.func if call and isinstance(test, ast.Call) else test, ast.Attribute)
 
 
 def _is_of(stored: Stored, attribute: ast.expr) -> bool:

@@ -105,3 +105,97 @@ DONE = (
         },
     ),
 )
+
+_ASKING_BEFORE = """
+# file: train.py
+import sys
+import torch
+import torch.nn.functional as F
+
+
+class Runtime:
+    def __init__(self, half):
+        self.half = half
+        self.amp = None
+        if self.half:
+            from apex import amp
+
+            self.amp = amp
+
+    @property
+    def mixed(self):
+        return self.amp is not None
+
+    def prepare(self, net, optimizer):
+        if self.mixed:
+            net, optimizer = self.amp.initialize(net, optimizer, opt_level="O1")
+        return net, optimizer
+
+    def learn(self, net, optimizer, x, y):
+        loss = F.cross_entropy(net(x), y)
+        optimizer.zero_grad()
+        if self.mixed:
+            with self.amp.scale_loss(loss, optimizer) as scaled:
+                scaled.backward()
+        else:
+            loss.backward()
+        optimizer.step()
+
+
+runtime = Runtime("--half" in sys.argv)
+net = torch.nn.Linear(4, 2).cuda()
+net, optimizer = runtime.prepare(net, torch.optim.SGD(net.parameters(), lr=0.1))
+for _ in range(9):
+    runtime.learn(net, optimizer, torch.randn(3, 4).cuda(), torch.randint(2, (3,)).cuda())
+"""
+_ASKING_AFTER = """
+# file: train.py
+import sys
+import torch
+import torch.nn.functional as F
+
+
+class Runtime:
+    def __init__(self, half):
+        self.scaler = torch.cuda.amp.GradScaler(enabled=False)
+        self.half = half
+
+    @property
+    def mixed(self):
+        return self.scaler.is_enabled()
+
+    def prepare(self, net, optimizer):
+        self.scaler = torch.cuda.amp.GradScaler(enabled=self.half)
+        return net, optimizer
+
+    def learn(self, net, optimizer, x, y):
+        with torch.cuda.amp.autocast(enabled=self.mixed):
+            loss = F.cross_entropy(net(x), y)
+        optimizer.zero_grad()
+        self.scaler.scale(loss).backward()
+        self.scaler.step(optimizer)
+        self.scaler.update()
+
+
+runtime = Runtime("--half" in sys.argv)
+net = torch.nn.Linear(4, 2).cuda()
+net, optimizer = runtime.prepare(net, torch.optim.SGD(net.parameters(), lr=0.1))
+for _ in range(9):
+    runtime.learn(net, optimizer, torch.randn(3, 4).cuda(), torch.randint(2, (3,)).cuda())
+"""
+DONE = (
+    *DONE,
+    Training(
+        "a set-up that asks whether amp is there",
+        files(_ASKING_BEFORE),
+        files(_ASKING_AFTER),
+        {
+            "made by what asks the one that is made": (
+                ("GradScaler(enabled=self.half)", "GradScaler(enabled=self.mixed)"),
+            ),
+            "made by asking the one before": (
+                ("GradScaler(enabled=self.half)", "GradScaler(enabled=self.scaler.is_enabled())"),
+            ),
+        },
+    ),
+)
