@@ -29,6 +29,10 @@ class Objects:
         """Return the names that may hold the object of an expression."""
         return self._values.groups(module, node)
 
+    def origins(self, groups: Iterable[int]) -> Groups:
+        """Return names with those of what makes their objects anew for each call, as a function that returns one."""
+        return self._values.origins(groups)
+
     def name(self, module: Module, node: ast.expr) -> int | None:
         """Return the name of the one object that an expression holds, whichever that is."""
         return self._values.group(module, node)

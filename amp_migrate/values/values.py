@@ -94,6 +94,13 @@ class Values:
         held, made = self.graph.reach(node)
         return held | made
 
+    def origins(self, groups: Iterable[int]) -> frozenset[int]:
+        """Return some groups with those of what makes their objects anew for each call."""
+        found = set(groups)
+        for group in list(found):
+            found |= self.graph.reach(group)[1] if group >= 0 else frozenset()
+        return frozenset(found)
+
     def made_like(
         self, module: Module, made: ast.expr, origin_module: Module, origin: ast.expr
     ) -> bool:

@@ -124,7 +124,9 @@ def _reports(forwards: Forwards, region: Region, stmt: ast.stmt) -> bool:
     if isinstance(stmt, _ENDS):
         return True
     if isinstance(stmt, ast.If):
-        return all(_reports(forwards, region, part) for part in [*stmt.body, *stmt.orelse])
+        computed = forwards.strength(region.module, stmt.test) >= Forward.CRITERION
+        told = (_reports(forwards, region, part) for part in [*stmt.body, *stmt.orelse])
+        return not computed and all(told)
     if isinstance(stmt, ast.Assign):
         value = stmt.value
         return (

@@ -45,7 +45,7 @@ class Callables:
         if node in seen:
             return False
         seen.add(node)
-        if self._objects.groups(module, node) & self._networks:
+        if self._objects.origins(self._objects.groups(module, node)) & self._networks:
             return True
         return any(self._runs(module, part, seen) for part in self._within(module, node))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 from amp_migrate.check.apex.assumed import Initialize
@@ -97,6 +97,12 @@ class Networks:
     def _callables(self) -> Callables:
         return Callables(self._project, self._objects, self._running)
 
+    def _held(self, module: Module, node: ast.expr) -> frozenset[int]:
+        return self._objects.origins(self._objects.groups(module, node))
+
+    def _are_running(self, networks: Iterable[int]) -> bool:
+        return bool(self._objects.origins(networks) & self._running)
+
     def _copies(self, networks: set[int]) -> Iterator[int]:
         for module, call in self._project.nodes(ast.Call):
             if tail(call) in COPIES and call.args:
@@ -112,7 +118,7 @@ class Networks:
             for c in calls
             if isinstance(c, ast.Call) and isinstance(c.func, ast.Attribute)
             if c.func.attr not in _RUNS_NOTHING and not self._project.callees(c)
-            if self._objects.groups(module, c.func.value) & self._groups
+            if self._held(module, c.func.value) & self._groups
         }
 
     def texts(self, function: Function) -> set[str]:
@@ -155,7 +161,7 @@ class Networks:
             return True
         if not isinstance(call.func, ast.Attribute) or self._project.callees(call):
             return False  # what it runs is asked there
-        held = self._objects.groups(module, call.func.value)
+        held = self._held(module, call.func.value)
         if call.func.attr in RUNS_FORWARD and held & self._groups:
             return True
         return bool(held & self._bare) and _may_run_part(module, call, call.func.attr)
@@ -225,8 +231,8 @@ class Networks:
         """Tell whether one of some factors is what an initialized network gave, which was made fp32: O1 made it fp16 again."""
         networks = self._program.training.losses.networks
         return any(
-            networks(function, given, factor=True) & self._running
-            and not networks(function, given, cast=True) & self._running
+            self._are_running(networks(function, given, factor=True))
+            and not self._are_running(networks(function, given, cast=True))
             for given in factors
         )
 
@@ -240,7 +246,7 @@ class Networks:
         """Tell whether an argument is what an initialized network gave, not made fp32 since."""
         losses = self._program.training.losses
         given = (a for a in arguments if not self._is_widened(function, a))
-        return any(losses.networks(function, a, cast=True) & self._running for a in given)
+        return any(self._are_running(losses.networks(function, a, cast=True)) for a in given)
 
     def _is_widened(self, function: Function, node: ast.expr) -> bool:
         """Tell whether an argument is made fp32 by hand: casts make no difference to it."""
