@@ -10,9 +10,10 @@ import pytest
 
 from amp_migrate.check.training import Judge, Judgement
 from generated.choices.features import draw
+from generated.judging.execute import Side
 from generated.judging.mutants import MUTANTS, Mutant
 from generated.refactor.bases import base, names
-from generated.refactor.judging.judge import FAILURES, Judged, judged, known
+from generated.refactor.judging.judge import FAILURES, Judged, judged, known, unlike
 from generated.refactor.judging.migrated import Migrated, migrated
 from generated.refactor.judging.shrink import shrunk
 from generated.refactor.judging.variant import Variant, applied, drawn, rebuilt
@@ -102,6 +103,16 @@ def test_a_wrong_migration_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPa
         if outcomes and outcomes[-1] in {*FAILURES, *unfixed}:
             return
     pytest.fail(f"not found: {outcomes}")
+
+
+def test_what_trains_as_apex_is_right() -> None:
+    """A migrated variant may do in each mode what Apex did there, as well as what its migrated base does."""
+    start = replace(base("clip/update_skipped_at_times"), modes=("logic", "casts"))
+    apex: Side = {"logic": [("printed", "1.5")], "casts": [("printed", "1.25")]}
+    known_after: Side = {"logic": [("printed", "1.501")], "casts": [("printed", "1.251")]}
+    assert not unlike(start, apex, known_after, {**apex})
+    assert not unlike(start, apex, known_after, {**known_after, "logic": apex["logic"]})
+    assert unlike(start, apex, known_after, {**apex, "casts": [("printed", "1.252")]})
 
 
 def test_a_fix_that_goes_by_a_name_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
