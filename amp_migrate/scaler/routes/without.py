@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.project import CallSite, Function, Module, Project
-from amp_migrate.project.programs import files_of
+from amp_migrate.project.programs import beside
 from amp_migrate.project.reach import upwards
 
 
@@ -32,7 +32,7 @@ class Without:
         return found
 
     def _never(self, function: Function) -> bool:
-        """Tell whether every way to a function starts in a script that imports nothing that initializes."""
+        """Tell whether every way to a function starts in code of files that no program runs together with an initialize."""
         programs: set[Module] = set()
         for caller in upwards(self._project, function):
             if caller.node is None:
@@ -40,7 +40,7 @@ class Without:
             elif not self._project.callers(caller) or any(self._project.escapes(caller)):
                 return False
         return bool(programs) and not any(
-            self._starting & files_of(self._project, program) for program in programs
+            self._starting & beside(self._project, program.path) for program in programs
         )
 
 
