@@ -79,12 +79,14 @@ class Flags:
                         yield stored
 
     def _holds(self, stored: Flag, flag: Flag) -> bool:
-        """Tell whether a variable is what a flag is an attribute or item of."""
+        """Tell whether a variable is what a flag is an attribute or item of, and gets that not for the first time."""
         below = flag.node
         while isinstance(below, ast.Attribute | ast.Subscript):
             below = below.value
-        held = isinstance(below, ast.Name) and below is not flag.node
-        return held and self.same(stored, Flag(flag.function, below))
+        if not isinstance(below, ast.Name) or below is flag.node:
+            return False
+        bound = flag.function.module.scopes.bound(below)
+        return len(bound) > 1 and self.same(stored, Flag(flag.function, below))
 
     def without_copies(self, stores: Iterable[Flag], flags: Iterable[Flag]) -> list[Flag]:
         """Return the stores but for those that hand on what some flags hold, as it is."""

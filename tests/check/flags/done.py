@@ -199,3 +199,63 @@ DONE = (
         },
     ),
 )
+
+_LOCAL_BEFORE = """
+# file: runner.py
+import torch
+import torch.nn.functional as F
+from apex import amp
+
+
+class Runner:
+    def __init__(self, given):
+        self.cfg = given
+        self.net = torch.nn.Linear(4, 2).cuda()
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=self.cfg["lr"])
+        if self.cfg["half"]:
+            self.net, self.optimizer = amp.initialize(self.net, self.optimizer, opt_level="O1")
+
+    def train(self, batches):
+        cfg, optimizer = self.cfg, self.optimizer
+        for x, y in batches:
+            loss = F.cross_entropy(self.net(x), y)
+            optimizer.zero_grad()
+            if cfg["half"]:
+                with amp.scale_loss(loss, optimizer) as scaled:
+                    scaled.backward()
+            else:
+                loss.backward()
+            optimizer.step()
+"""
+_LOCAL_AFTER = """
+# file: runner.py
+import torch
+import torch.nn.functional as F
+
+
+class Runner:
+    def __init__(self, given):
+        self.cfg = given
+        self.net = torch.nn.Linear(4, 2).cuda()
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=self.cfg["lr"])
+        self.scaler = torch.cuda.amp.GradScaler(enabled=self.cfg["half"])
+
+    def train(self, batches):
+        cfg, optimizer = self.cfg, self.optimizer
+        for x, y in batches:
+            with torch.cuda.amp.autocast(enabled=cfg["half"]):
+                loss = F.cross_entropy(self.net(x), y)
+            optimizer.zero_grad()
+            self.scaler.scale(loss).backward()
+            self.scaler.step(optimizer)
+            self.scaler.update()
+"""
+DONE = (
+    *DONE,
+    Training(
+        "a local name for what holds the flag",
+        files(_LOCAL_BEFORE),
+        files(_LOCAL_AFTER),
+        {"forwards uncast": (('enabled=cfg["half"]', "enabled=False"),)},
+    ),
+)
