@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 from amp_migrate.facts.scopes import targets_of
-from amp_migrate.flow.cfg.points import Kind, Point
+from amp_migrate.flow.cfg.points import Kind as At
+from amp_migrate.flow.cfg.points import Point
 from amp_migrate.project import Function, Module
+from amp_migrate.protocol.certain.memory import CertainMemory
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.faults import Breach, Fault, Place
+from amp_migrate.protocol.machine import Moved, Unmoved
+from amp_migrate.protocol.run.solve import Run
 from amp_migrate.protocol.variable import Variable
 from amp_migrate.training.bindings import bound_value
 from amp_migrate.training.contexts import is_off
+from amp_migrate.training.events import Event, Kind
+
+_OFF, _GIVEN, _ON = Kind.SET_SCALE, Kind.ABSENT, Kind.MAKE_SCALER
+"""An attribute gets a GradScaler that is off, an object is made with that, the attribute gets one that may be on."""
 
 
 def stale(program: Program) -> Iterator[Fault]:
@@ -22,9 +30,33 @@ def stale(program: Program) -> Iterator[Fault]:
         for load in found.passed_on(variable):
             place = Place(variable.module.path, load.lineno)
             yield Fault(Breach.PLACEHOLDER, place, (place,))
+    yield from _kept_by_others(program, found)
     for module, name in found.idle():
         place = Place(module.path, name.lineno)
         yield Fault(Breach.IDLE, place, (place,))
+
+
+class _Kept(Unmoved):
+    """Follows an attribute with a GradScaler that is off, until one that is on takes its place."""
+
+    def starts(self, called: bool) -> tuple[Hashable, ...]:
+        """No object was made with what the attribute holds."""
+        return (False,)
+
+    def move(self, state: Hashable, event: Event, visited: bool) -> Moved:
+        """Return whether an object keeps the GradScaler; it goes wrong where another one is made then."""
+        if event.kind is _ON:
+            return Moved((False,), (Breach.PLACEHOLDER,) if state else ())
+        return Moved((event.kind is _GIVEN,))
+
+
+def _kept_by_others(program: Program, found: _Placeholders) -> Iterator[Fault]:
+    """Yield a fault where an attribute gets another GradScaler once an object was made with the one that is off."""
+    for name in sorted(found.attributes(on=False) & found.attributes(on=True)):
+        happening = found.handed(name)
+        if any(e.kind is _GIVEN for held in happening.values() for (e,) in held.values()):
+            run = Run(own := program.of_events(happening), _Kept(), CertainMemory(own))
+            yield from run.faults()
 
 
 def replaced(program: Program) -> frozenset[int]:
@@ -74,6 +106,24 @@ class _Placeholders:
         names = (self._objects.name(module, t) for t in kept)
         return {name for name in names if name is not None}
 
+    def handed(self, name: int) -> dict[Function, dict[ast.AST, tuple[Event, ...]]]:
+        """Return where an attribute gets a GradScaler, and where an object of the project is made with what it holds."""
+        project = self._program.project
+        found: dict[Function, dict[ast.AST, tuple[Event, ...]]] = {}
+        for module, call in self._objects.made_scalers:
+            if name in self.held(module, call):
+                kind = _OFF if is_off(call) else _ON
+                own = found.setdefault(project.function_of(module, call), {})
+                own[call] = (Event(kind, call),)
+        for module, call in project.nodes(ast.Call):
+            given = [*call.args, *(k.value for k in call.keywords)]
+            held = [a for a in given if isinstance(a, ast.Attribute)]
+            if any(self._objects.name(module, a) == name for a in held):
+                if any(f.name == "__init__" for f in project.callees(call)):
+                    own = found.setdefault(project.function_of(module, call), {})
+                    own[call] = (Event(_GIVEN, call),)
+        return found
+
     def idle(self) -> Iterator[tuple[Module, ast.Name]]:
         """Yield the local names of GradScalers that nothing reads, where another of that name is off."""
         made = [(m, c, n) for m, c in self._objects.made_scalers for n in self._targets(m, c)]
@@ -107,17 +157,17 @@ class _Placeholders:
                     yield point.node
 
     def _copies(self, variable: Variable, point: Point) -> bool:
-        if point.kind is not Kind.LOAD or not variable.stands_at(point):
+        if point.kind is not At.LOAD or not variable.stands_at(point):
             return False
         up = variable.module.tree.parent(point.node)
         return not isinstance(up, ast.Attribute | ast.Compare | ast.If | ast.While | ast.Expr)
 
     def _replaces(self, variable: Variable, point: Point, above: set[Function]) -> bool:
         """Tell whether a point may give the variable a GradScaler that is on, by itself or in what it runs."""
-        if point.kind is Kind.STORE and variable.stands_at(point):
+        if point.kind is At.STORE and variable.stands_at(point):
             made = point.value
             return isinstance(made, ast.Call) and not is_off(made)
-        if point.kind is not Kind.CALL or not isinstance(point.node, ast.Call):
+        if point.kind is not At.CALL or not isinstance(point.node, ast.Call):
             return False
         for callee in self._program.calls.of(point.node):
             if callee in above:

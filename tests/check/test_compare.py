@@ -17,6 +17,7 @@ from check.casts.teachers import TEACHERS
 from check.casts.validating import VALIDATING
 from check.elsewhere.made_anew import MADE_ANEW
 from check.elsewhere.moved import MOVED
+from check.elsewhere.placeholders import PLACEHOLDERS
 from check.elsewhere.shared_weights import SHARED_WEIGHTS
 from check.elsewhere.turned_off import TURNED_OFF
 from check.flags.anew import ANEW
@@ -43,7 +44,7 @@ from amp_migrate.project import build
 EVERY = (
     *TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS, *CLAIMED, *HELPERS, *PRESENT, *ROUNDABOUT, *ACROSS_FILES,
     *SWITCHED, *DISABLED, *HOLDERS, *ROUNDS, *TEACHERS, *SPOILT, *VALIDATING, *GUARDED_CALLS, *SAME_NAMES,
-    *BEHIND, *INSIDE, *STEPPED, *EARLY, *SPEEDS, *ANEW, *TURNED_OFF, *MOVED, *PLAIN, *PRODUCTS, *DONE,
+    *BEHIND, *INSIDE, *STEPPED, *EARLY, *SPEEDS, *ANEW, *TURNED_OFF, *MOVED, *PLAIN, *PRODUCTS, *DONE, *PLACEHOLDERS,
     *SHARED_WEIGHTS, *MADE_ANEW,
 )  # fmt: skip
 
