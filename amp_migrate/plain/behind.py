@@ -9,7 +9,7 @@ import ast
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from amp_migrate.facts.paths import defs, path, uses
+from amp_migrate.facts.paths import defs, path, same, uses
 from amp_migrate.plain.write import Piece
 from amp_migrate.project import CallSite, Function, Module, Project
 from amp_migrate.source.span import Span
@@ -121,9 +121,9 @@ def _either(test: ast.expr, one: ast.expr, other: ast.expr) -> _Clip | None:
     """Return two calls that clip as one whose parameters are chosen by a test."""
     if not isinstance(one, ast.Call) or not isinstance(other, ast.Call):
         return None
-    rest = [ast.dump(part) for part in (*one.args[1:], *one.keywords, one.func)]
-    same = rest == [ast.dump(part) for part in (*other.args[1:], *other.keywords, other.func)]
-    return _Clip(one, test, other.args[0]) if same and one.args and other.args else None
+    ours, theirs = ((c.func, *c.args[1:], *c.keywords) for c in (one, other))
+    alike = len(ours) == len(theirs) and all(map(same, ours, theirs))
+    return _Clip(one, test, other.args[0]) if alike and one.args and other.args else None
 
 
 def _nothing(module: Module, statement: ast.Expr) -> Piece:

@@ -14,7 +14,7 @@ from amp_migrate.placement.reads.zeroing import is_zero_grad
 from amp_migrate.plan.cannot import Cannot, place_of
 from amp_migrate.project import Function, Module
 from amp_migrate.project.order import exclusive
-from amp_migrate.project.reach import reached_by
+from amp_migrate.project.reach import calls_to
 from amp_migrate.project.rounds import graph_of, points_of, runs_before
 from amp_migrate.training.contexts import keeps_no_graph
 from amp_migrate.training.steps import Backward, Step
@@ -45,12 +45,7 @@ def _joining(unit: Unit, backward: Backward) -> list[ast.AST]:
     training = {b.function for b in unit.backwards} | {s.function for s in unit.steps}
     direct: list[ast.AST] = [b.node for b in unit.backwards_of(function) if b is not backward]
     direct += [step.call for step in unit.steps_of(function)]
-    below = [
-        node
-        for node in function.own_nodes
-        if isinstance(node, ast.Call) and training & reached_by(unit.project, node)
-    ]
-    return [*direct, *below]
+    return [*direct, *calls_to(unit.project, function, training)]
 
 
 def refuse_mixed(unit: Unit, gone: set[ast.AST]) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function
 from amp_migrate.project.order import exclusive
-from amp_migrate.project.reach import reached_by
+from amp_migrate.project.reach import calls_to, reached_by
 from amp_migrate.project.rounds import may_follow
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.events import Event, Kind
@@ -22,11 +22,7 @@ def outdated(unit: Unit, backward: Backward) -> ast.stmt | None:
     """
     function = backward.function
     scaling = {b.function for b in unit.backwards if b.scaled}
-    below = {
-        node
-        for node in function.own_nodes
-        if isinstance(node, ast.Call) and scaling & reached_by(unit.project, node)
-    }
+    below = set(calls_to(unit.project, function, scaling))
     tree, own = function.module.tree, unit.backwards_of(function)
     scaled = [b.node for b in own if b.scaled]
     instead = {b.node for b in own if any(exclusive(tree, b.node, node) for node in scaled)}
@@ -58,6 +54,7 @@ def _events(unit: Unit, function: Function, node: ast.AST, *kinds: Kind) -> list
 def _of_one(write: Event, forward: Event) -> bool:
     """Tell whether a forward may run a network whose weights something writes."""
     if write.kind is Kind.STEP:
-        known = write.optimizers is not None and forward.optimizers is not None
-        return not known or bool((write.optimizers or set()) & (forward.optimizers or set()))
+        if write.optimizers is None or forward.optimizers is None:
+            return True
+        return not write.optimizers.isdisjoint(forward.optimizers)
     return not (write.networks and forward.networks) or bool(write.networks & forward.networks)

@@ -20,7 +20,7 @@ def asked_of_attribute(unit: Unit, site: Site, test: ast.expr) -> Condition | No
     Raises `Cannot` where that cannot be said at the initialize.
     """
     parts = set(ast.walk(test))
-    run = _run_by(unit, test)
+    run = _run_by(unit, test) if unit.home.carriers.empty else set()
     for empty in unit.home.carriers.empty:
         for function, node, positive in asked(unit.project, empty):
             if node not in parts and function not in run:

@@ -233,10 +233,12 @@ def _in_constructor(context: Context, site: Site) -> list[Edit]:
 
 def _is_prepared(context: Context, init: Function) -> bool:
     """Tell whether a constructor gets a disabled scaler, as a method of its own file may make one."""
-    sites = (site for found in context.unit.home.inits.values() for site in found)
-    own = (s for s in sites if s.module is init.module and s.function.cls is not None)
-    prepared = (s for s in own if (c := context.creations.get(s)) is not None and c.sometimes)
-    return any(s.function.cls.method("__init__") is init for s in prepared if s.function.cls)
+    return any(
+        site.module is init.module and cls.method("__init__") is init and creation.sometimes
+        for found in context.unit.home.inits.values()
+        for site in found
+        if (cls := site.function.cls) and (creation := context.creations.get(site))
+    )
 
 
 def _has_slots(cls: Class) -> bool:
