@@ -30,8 +30,10 @@ BELOW = {
     "check.apex": {*READS, "training", "protocol"},
     "check.events": {*READS, "training", "protocol", "check.apex"},
     "check.casts": {*READS, "training", "protocol", "check.apex", "check.events"},
+    "check.gradients": {*READS, "training", "protocol", "check.apex", "check.events"},
     "check": {
         *(*READS, "training", "protocol", "check.apex", "check.events", "check.casts"),
+        "check.gradients",
         *("source", "processes", "report"),
     },
     "plan.model": {"source"},

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 
 from amp_migrate.check.apex.assumed import Facts, Initialize, guards
 from amp_migrate.check.casts.enabled import Enabled
-from amp_migrate.check.events.scaled import backwards
 from amp_migrate.check.events.sides import Key, Side
 from amp_migrate.check.events.traces import Difference, Label, Step
+from amp_migrate.check.gradients.scaled import backwards
 from amp_migrate.project import Function
 from amp_migrate.protocol.faults import Place
 from amp_migrate.training.reads.gradients import Gradients

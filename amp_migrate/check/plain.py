@@ -9,10 +9,10 @@ from amp_migrate.check.anew import ASKED, SET, USED, AnewMachine, Happening, add
 from amp_migrate.check.apex.assumed import Initialize, guards
 from amp_migrate.check.apex.initialized import ON, initialized
 from amp_migrate.check.events.claims import FURTHER, MENDED, Claims
-from amp_migrate.check.events.scaled import backwards
 from amp_migrate.check.events.sides import Key, Side
 from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.check.flags import Flag, Flags, read_by
+from amp_migrate.check.gradients.scaled import backwards
 from amp_migrate.project import Function
 from amp_migrate.protocol.certain.memory import CertainMemory
 from amp_migrate.protocol.faults import Place
@@ -54,8 +54,6 @@ def _runs_on(old: Side, live: Sequence[Initialize], function: Function, backward
     tests = [test for test, _ in guards(function, backward)]
     if tests:
         return _is_always_on(live, function) or _is_reset(old, live, function, backward, tests)
-    if not any(by_apex for _, _, by_apex in backwards(old, function)):
-        return False
     project = old.project
     apex = initialized(old.program, {item.call for item in live})
     entries = [f for f in project.functions() if apex.leads(f) and not project.callers(f)]

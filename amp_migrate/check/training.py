@@ -19,7 +19,7 @@ from amp_migrate.check.compare import Parted, compare
 from amp_migrate.check.events.claims import RAISES, Claims
 from amp_migrate.check.events.handing import HANDED
 from amp_migrate.check.events.sides import side_of
-from amp_migrate.check.events.waiting import rescaled_between
+from amp_migrate.check.gradients.waiting import rescaled_between
 from amp_migrate.check.swallowed import is_swallowed
 from amp_migrate.facts.tree import Tree
 from amp_migrate.processes import each

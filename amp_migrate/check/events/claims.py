@@ -24,7 +24,6 @@ _KINDS = {
     "AMP204": (Does.CLEAR,),
     "AMP207": (Does.READ,),
     "AMP208": (Does.READ,),
-    "AMP210": (Does.STEP,),
     "AMP508": (Does.SAVE, Does.LOAD),
 }
 _TESTS = frozenset({"AMP110", "AMP204", "AMP208"})
@@ -94,7 +93,7 @@ class Claims:
                 found = _KINDS.get(claim.code, ())
                 kinds.update(kind.value for kind in found)
                 if Does.CLEAR in found:
-                    clearing.add(claim.line)
+                    clearing.update(range(claim.line, max(claim.line, claim.last) + 1))
                 if claim.code in _TESTS:
                     lines.add(claim.line)
         return Allowed(frozenset(kinds), frozenset(lines), without_apex, frozenset(clearing))

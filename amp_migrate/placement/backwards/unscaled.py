@@ -38,14 +38,13 @@ def runs_on(unit: Unit, condition: Condition, backward: Backward, *, instead: bo
 
 
 def _runs_beside(unit: Unit, backward: Backward) -> bool:
-    """Tell whether scaled backward passes run where one does: in its function, or in one that calls that by another call."""
+    """Tell whether scaled backward passes run where one does: in its function, or in one that calls that, maybe by another call."""
     scaling = {other.function for other in unit.backwards if other.scaled}
-    if backward.function in scaling:
-        return True
-    return any(
+    above = upwards(unit.project, backward.function)
+    return not scaling.isdisjoint(above) or any(
         scaling & reached_by(unit.project, call)
-        for above in upwards(unit.project, backward.function)
-        for call in above.own_nodes
+        for function in above
+        for call in function.own_nodes
         if isinstance(call, ast.Call)
         if backward.function not in reached_by(unit.project, call)
     )

@@ -204,6 +204,77 @@ def main(critic, gen, loader):
         scaler.update()
 """
 
+_METHOD_BEFORE = """
+# file: train.py
+import torch
+import torch.nn.functional as F
+from apex import amp
+
+class Learner:
+    def __init__(self, net):
+        self.net = net.cuda()
+        self.opt = torch.optim.SGD(self.net.parameters(), lr=0.1)
+        self.net, self.opt = amp.initialize(self.net, self.opt, opt_level="O1")
+
+    def supervised(self, x, y):
+        self.opt.zero_grad()
+        loss = F.cross_entropy(self.net(x), y)
+        with amp.scale_loss(loss, self.opt) as scaled:
+            scaled.backward()
+        self.opt.step()
+
+    def consistency(self, x, other):
+        self.opt.zero_grad()
+        loss = F.mse_loss(self.net(x), self.net(other))
+        loss.backward()
+        self.opt.step()
+
+def main(loader, pairs):
+    learner = Learner(torch.nn.Linear(4, 2))
+    for x, y in loader:
+        learner.supervised(x, y)
+    for x, other in pairs:
+        learner.consistency(x, other)
+
+main([], [])
+"""
+_METHOD_AFTER = """
+# file: train.py
+import torch
+import torch.nn.functional as F
+
+class Learner:
+    def __init__(self, net):
+        self.net = net.cuda()
+        self.opt = torch.optim.SGD(self.net.parameters(), lr=0.1)
+        self.scaler = torch.cuda.amp.GradScaler()
+
+    def supervised(self, x, y):
+        self.opt.zero_grad()
+        with torch.cuda.amp.autocast():
+            loss = F.cross_entropy(self.net(x), y)
+        self.scaler.scale(loss).backward()
+        self.scaler.step(self.opt)
+        self.scaler.update()
+
+    def consistency(self, x, other):
+        self.opt.zero_grad()
+        with torch.cuda.amp.autocast():
+            loss = F.mse_loss(self.net(x), self.net(other))
+        self.scaler.scale(loss).backward()
+        self.scaler.step(self.opt)
+        self.scaler.update()
+
+def main(loader, pairs):
+    learner = Learner(torch.nn.Linear(4, 2))
+    for x, y in loader:
+        learner.supervised(x, y)
+    for x, other in pairs:
+        learner.consistency(x, other)
+
+main([], [])
+"""
+
 
 def _training(name: str, before: str, after: str, file: str, line: int) -> Training:
     return Training(name, files(before), files(after), {}, (("AMP116", file, line, line, True),))
@@ -219,6 +290,7 @@ PLAIN = (
     ),
     _training("a flag for the loss beside that for Apex", _TWO_BEFORE, _TWO_AFTER, "train.py", 19),
     _training("epochs without a scale", _UNLESS_BEFORE, _UNLESS_AFTER, "train.py", 14),
+    _training("a loss of another method", _METHOD_BEFORE, _METHOD_AFTER, "train.py", 21),
     _training("a penalty behind a scaled loss", _GP_BEFORE, _GP_AFTER, "train.py", 20),
 )
 PLAIN_UNTOLD = tuple(replace(training, claims=()) for training in PLAIN)

@@ -283,4 +283,156 @@ _LIMITED = _training(
     steps_past_the_scaler=("scaler.step(optimizer)", "optimizer.step()"),
 )
 
-CLAIMED = (_NEVER, _EVERY, _NETWORK, _BESIDE, _LIMITED)
+_SKIPS = _training(
+    "one that skips a batch is cleared on every batch",
+    ("AMP201", 8),
+    """\
+    import torch
+    from apex import amp
+
+    def fit(args, net, data):
+        optimizer = torch.optim.Adam(net.parameters(), lr=args.lr)
+        net, optimizer = amp.initialize(net, optimizer, opt_level="O1")
+        for step, (x, y) in enumerate(data):
+            optimizer.zero_grad()
+            loss = torch.nn.functional.cross_entropy(net(x), y) / args.accumulate
+            if not torch.isfinite(loss):
+                optimizer.zero_grad()
+                continue
+            with amp.scale_loss(loss, optimizer) as scaled:
+                scaled.backward()
+            if (step + 1) % args.accumulate == 0:
+                optimizer.step()
+    """,
+    """\
+    import torch
+
+    def fit(args, net, data):
+        optimizer = torch.optim.Adam(net.parameters(), lr=args.lr)
+        scaler = torch.cuda.amp.GradScaler()
+        for step, (x, y) in enumerate(data):
+            with torch.cuda.amp.autocast():
+                loss = torch.nn.functional.cross_entropy(net(x), y) / args.accumulate
+            if not torch.isfinite(loss):
+                optimizer.zero_grad()
+                continue
+            scaler.scale(loss).backward()
+            if (step + 1) % args.accumulate == 0:
+                scaler.step(optimizer)
+                scaler.update()
+                optimizer.zero_grad()
+    """,
+    it_is_cleared_before_the_step=(
+        "            scaler.step(optimizer)\n            scaler.update()\n            optimizer.zero_grad()\n",
+        "            optimizer.zero_grad()\n            scaler.step(optimizer)\n            scaler.update()\n",
+    ),
+    it_is_cleared_on_every_batch_still=(
+        "        with torch.cuda.amp.autocast",
+        "        optimizer.zero_grad()\n        with torch.cuda.amp.autocast",
+    ),
+    it_is_cleared_behind_every_batch=(
+        "            scaler.update()\n            optimizer.zero_grad()\n",
+        "            scaler.update()\n        optimizer.zero_grad()\n",
+    ),
+    a_batch_that_is_skipped_keeps_what_was_there=(
+        "            optimizer.zero_grad()\n            continue",
+        "            continue",
+    ),
+    it_is_cleared_now_and_then=(
+        "            scaler.update()\n            optimizer.zero_grad()\n",
+        "            scaler.update()\n            if step % 8 == 0:\n                optimizer.zero_grad()\n",
+    ),
+)
+_ADDED = _training(
+    "what nothing cleared",
+    ("AMP204", 14),
+    """\
+    import torch
+    from apex import amp
+
+    class Fit:
+        def __init__(self, net):
+            self.opt = torch.optim.Adam(net.parameters())
+            self.net, self.opt = amp.initialize(net, self.opt, opt_level="O1")
+
+        def epoch(self, data):
+            for x, y in data:
+                loss = torch.nn.functional.cross_entropy(self.net(x), y)
+                with amp.scale_loss(loss, self.opt) as scaled:
+                    scaled.backward()
+                self.opt.step()
+    """,
+    """\
+    import torch
+
+    class Fit:
+        def __init__(self, net):
+            self.opt = torch.optim.Adam(net.parameters())
+            self.net = net
+            self.scaler = torch.cuda.amp.GradScaler()
+
+        def epoch(self, data):
+            for x, y in data:
+                with torch.cuda.amp.autocast():
+                    loss = torch.nn.functional.cross_entropy(self.net(x), y)
+                self.scaler.scale(loss).backward()
+                self.scaler.step(self.opt)
+                self.opt.zero_grad()
+                self.scaler.update()
+    """,
+    it_is_cleared_before_the_step=(
+        "            self.scaler.step(self.opt)\n            self.opt.zero_grad()\n",
+        "            self.opt.zero_grad()\n            self.scaler.step(self.opt)\n",
+    ),
+    it_is_cleared_once=(
+        "            self.opt.zero_grad()\n            self.scaler.update()\n",
+        "            self.scaler.update()\n        self.opt.zero_grad()\n",
+    ),
+    nothing_clears_it=("            self.opt.zero_grad()\n", ""),
+)
+_REPORTED = _training(
+    "a schedule on every batch is reported",
+    ("AMP210", 15),
+    """\
+    import torch
+    from apex import amp
+
+    def fit(args, net, data):
+        optimizer = torch.optim.Adam(net.parameters(), lr=args.lr)
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 10)
+        net, optimizer = amp.initialize(net, optimizer, opt_level="O1")
+        for step, x in enumerate(data):
+            loss = net(x).mean()
+            with amp.scale_loss(loss, optimizer) as scaled:
+                scaled.backward()
+            if (step + 1) % 4 == 0:
+                optimizer.step()
+                optimizer.zero_grad()
+            schedule.step()
+    """,
+    """\
+    import torch
+
+    def fit(args, net, data):
+        optimizer = torch.optim.Adam(net.parameters(), lr=args.lr)
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 10)
+        scaler = torch.cuda.amp.GradScaler()
+        for step, x in enumerate(data):
+            with torch.cuda.amp.autocast():
+                loss = net(x).mean()
+            scaler.scale(loss).backward()
+            if (step + 1) % 4 == 0:
+                scaler.step(optimizer)
+                scaler.update()
+                optimizer.zero_grad()
+            schedule.step()
+    """,
+    it_goes=("        schedule.step()\n", ""),
+    it_waits_for_the_optimizer=("        schedule.step()\n", "            schedule.step()\n"),
+    the_optimizer_does_not_wait=(
+        "            scaler.step(optimizer)\n            scaler.update()\n",
+        "            pass\n        scaler.step(optimizer)\n        scaler.update()\n        if (step + 1) % 4 == 0:\n",
+    ),
+)
+
+CLAIMED = (_NEVER, _EVERY, _NETWORK, _BESIDE, _LIMITED, _SKIPS, _ADDED, _REPORTED)

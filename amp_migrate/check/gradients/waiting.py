@@ -6,8 +6,8 @@ import ast
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 
-from amp_migrate.check.events.scaled import backwards
 from amp_migrate.check.events.sides import Key, Side, key
+from amp_migrate.check.gradients.scaled import backwards
 from amp_migrate.facts.mark import Mark
 from amp_migrate.facts.paths import argument, tail
 from amp_migrate.project import Function, Module, Project

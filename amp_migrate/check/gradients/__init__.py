@@ -1,0 +1,1 @@
+"""What is scaled, unscaled, read and cleared in both texts, and when."""
