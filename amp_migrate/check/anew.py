@@ -83,7 +83,9 @@ def set_anew(old: Side, new: Side, initializes: Sequence[Initialize]) -> Iterato
             last = not _comes_to(old, at, found, behind=True)
             again = _comes_to(old, at, found, behind=False)
             machine = AnewMachine(last=last, again=again)
-            yield from Run(program, machine, CertainMemory(program)).faults()
+            makes = program.leading(lambda event: event.kind is _MADE)
+            entries = [entry for entry in program.entries if entry[0] in makes]
+            yield from Run(program, machine, CertainMemory(program), entries).faults()
 
 
 def _comes_to(old: Side, at: Counterpart, happening: Happening, *, behind: bool) -> bool:
