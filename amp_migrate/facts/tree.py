@@ -53,10 +53,14 @@ class Kept(NamedTuple):
 
 
 class Older(NamedTuple):
-    """What a text has of older interfaces of Apex: `said` of those that are written as today's amp, `kept` of others by line."""
+    """What a text has of older interfaces of Apex: `said` of those that are written as today's amp, `kept` of others by line.
+
+    `written` tells that parts of one are written as today's amp here, whether or not there is something to say of them.
+    """
 
     said: tuple[Said, ...] = ()
     kept: Mapping[int, Kept] = MappingProxyType({})
+    written: bool = False
 
 
 class Tree:

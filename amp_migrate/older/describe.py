@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from amp_migrate.facts.stand_ins import TRACE
-from amp_migrate.facts.tree import Kept, Older, Tree
+from amp_migrate.facts.tree import Kept, Tree
 from amp_migrate.older import handle
 from amp_migrate.older.found import Found
 from amp_migrate.older.fp16 import masters, optimizer
@@ -156,5 +156,5 @@ def _with_kept(tree: Tree, parsed: Tree, line: int, kept: Kept) -> Tree:
     """Return a file that knows why what stands on a line is kept."""
     if tree is parsed:
         tree = Tree(parsed.path, parsed.text)
-    tree.older = Older(tree.older.said, {**tree.older.kept, line: kept})
+    tree.older = tree.older._replace(kept={**tree.older.kept, line: kept})
     return tree

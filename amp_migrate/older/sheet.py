@@ -83,7 +83,7 @@ class Sheet:
             text = _over(whole[node], span.end_line - span.line)
             lines[span.line - 1 : span.end_line] = f"{head}{text}{rest}".split("\n")
         found = Tree(self.tree.path, "\n".join(lines))
-        found.older = Older(tuple(self.said))
+        found.older = Older(tuple(self.said), written=True)
         return found
 
     def _is_inside(self, node: ast.AST) -> bool:

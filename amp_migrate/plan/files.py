@@ -55,7 +55,7 @@ class Files:
         if refused is not None:
             return list(refused_sites(sites, refused))
         tree = module.tree
-        if not (sites or tree.older.said or imports_by_name(tree.text)):
+        if not (sites or tree.older.written or imports_by_name(tree.text)):
             return []
         context = self._context(module, sites)
         owned = module.path in self._done.edited

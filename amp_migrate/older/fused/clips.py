@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
 
 from amp_migrate.facts.constants import number
 from amp_migrate.facts.stand_ins import GROUP
@@ -15,7 +14,6 @@ from amp_migrate.older.fp16.training import Fp16
 from amp_migrate.older.fused.makers import Made, others, steps_of
 from amp_migrate.older.fused.readable import readable
 from amp_migrate.older.sheet import ALONE
-from amp_migrate.older.wraps import Wrap
 from amp_migrate.plan.cannot import Unwritable
 from amp_migrate.project import Module
 
@@ -75,13 +73,21 @@ def _condition(
     training: Fp16, found: Found, module: Module, step: ast.Call, beside: list[Made]
 ) -> list[ast.expr] | None:
     """Return what holds at a step where it is that of the optimizers that are wrapped; None where it never is."""
-    around = [_asked(wrap.module, wrap.statement, training.wraps) for wrap in training.wraps]
-    here = _asked(module, step, ())
-    alike = all(asked.keys() == around[0].keys() for asked in around)
-    if not alike or not all(_excluded(training, found, around[0], other) for other in beside):
+    around = [_asked(wrap.module, wrap.statement) for wrap in training.wraps]
+    here = _asked(module, step)
+    telling = {
+        one: test
+        for one, test in around[0].items()
+        if all(one in asked for asked in around)
+        and any(_comes_out(training, found, one, test, other) for other in beside)
+    }
+    if not all(
+        any(_comes_out(training, found, one, test, other) for one, test in telling.items())
+        for other in beside
+    ):
         raise _unknown(module, step)
     left: list[ast.expr] = []
-    for asked, test in around[0].items():
+    for asked, test in telling.items():
         if asked in here and test is here[asked]:
             continue
         told = readable(found, test, training.wraps[0].module, step, module)
@@ -95,54 +101,31 @@ def _condition(
     return left
 
 
-def _excluded(
-    training: Fp16, found: Found, asked: Mapping[tuple[str, bool], ast.expr], other: Made
+def _comes_out(
+    training: Fp16, found: Found, asked: tuple[str, bool], test: ast.expr, other: Made
 ) -> bool:
-    """Tell whether another optimizer is made only where a test comes out otherwise than where these are wrapped."""
+    """Tell whether a test came out otherwise wherever another optimizer is made than where these are wrapped."""
     function = found.project.function_of(*other)
     if any(found.project.function_of(w.module, w.call) is not function for w in training.wraps):
         return False
-    here = _asked(*other, ())
-    if any(here.get((text, not holds)) is test for (text, holds), test in asked.items()):
+    text, holds = asked
+    if _asked(*other).get((text, not holds)) is test:
         return True
     graph = Graphs().of(function.scope)
     paths = feasible(found, graph)
-    return all(
-        any(paths.evaluate(point, test) is (not holds) for (_, holds), test in asked.items())
-        for point in graph.at(other[1], Kind.CALL)
-    )
+    points = graph.at(other[1], Kind.CALL)
+    return all(paths.evaluate(point, test) is (not holds) for point in points)
 
 
-def _asked(
-    module: Module, node: ast.AST, wraps: Sequence[Wrap]
-) -> dict[tuple[str, bool], ast.expr]:
-    """Return the tests around a node and how they come out, but for those that choose between ways to wrap."""
-    statements = {wrap.statement for wrap in wraps}
+def _asked(module: Module, node: ast.AST) -> dict[tuple[str, bool], ast.expr]:
+    """Return the tests around a node and how they come out."""
     result: dict[tuple[str, bool], ast.expr] = {}
     for up, holds in module.tree.sides(node):
-        chooses = isinstance(up, ast.If) and all(
-            _wraps(b, statements) for b in (up.body, up.orelse)
-        )
-        if not chooses:
-            test = up.test
-            while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-                test, holds = test.operand, not holds
-            result[ast.unparse(test), holds] = test
+        test = up.test
+        while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            test, holds = test.operand, not holds
+        result[ast.unparse(test), holds] = test
     return result
-
-
-def _wraps(block: list[ast.stmt], statements: set[ast.stmt]) -> bool:
-    """Tell whether a block wraps an optimizer, or raises, whatever its tests give."""
-    return any(
-        stmt in statements
-        or isinstance(stmt, ast.Raise)
-        or (
-            isinstance(stmt, ast.If)
-            and _wraps(stmt.body, statements)
-            and _wraps(stmt.orelse, statements)
-        )
-        for stmt in block
-    )
 
 
 def _unknown(module: Module, step: ast.Call) -> Unwritable:
