@@ -1,4 +1,4 @@
-"""Whether a GradScaler is made by what Apex asked for: no flag in its condition is set anew between the two."""
+"""Whether a GradScaler is made by what Apex asked for: nothing that it goes by is set anew between the two."""
 
 from __future__ import annotations
 
@@ -74,11 +74,11 @@ def set_anew(old: Side, new: Side, initializes: Sequence[Initialize]) -> Iterato
     """Yield where Apex asked for a flag that is set anew behind the GradScaler which goes by it, or in front of that."""
     known = {ast.unparse(call) for _, call in old.program.training.objects.made_scalers}
     for module, call in new.program.training.objects.made_scalers:
-        enabled = next((k.value for k in call.keywords if k.arg == "enabled"), None)
-        if enabled is None or isinstance(enabled, ast.Constant) or ast.unparse(call) in known:
+        read = {ast.unparse(part) for k in call.keywords for part in paths(k.value)}
+        if not read or ast.unparse(call) in known:
             continue
         at = counterpart(old, new.project.function_of(module, call), call)
-        if at is not None and (found := _GoneBy(old, new, at, enabled).happening(initializes)):
+        if at is not None and (found := _GoneBy(old, new, at, read).happening(initializes)):
             program = old.program.of_events(found)
             last = not _comes_to(old, at, found, behind=True)
             again = _comes_to(old, at, found, behind=False)
@@ -106,12 +106,11 @@ def _comes_to(old: Side, at: Counterpart, happening: Happening, *, behind: bool)
 class _GoneBy:
     """What a GradScaler goes by that is made at a place of the old text."""
 
-    def __init__(self, old: Side, new: Side, at: Counterpart, enabled: ast.expr) -> None:
+    def __init__(self, old: Side, new: Side, at: Counterpart, read: set[str]) -> None:
         self._new = new
         self._project = old.project
         self._at = at
         self._known = Flags(old.project)
-        read = {ast.unparse(part) for part in paths(enabled)}
         parts = [n for n in walk(at.function.scope) if isinstance(n, PATH | ast.arg)]
         own = [Flag(at.function, n) for n in parts if text_of(n) in read]
         self._flags = closure(own, self._given)

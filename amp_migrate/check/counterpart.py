@@ -24,8 +24,11 @@ class Counterpart(NamedTuple):
 
 
 def counterpart(old: Side, function: Function, node: ast.AST) -> Counterpart | None:
-    """Return what of the old text runs first behind a node of a function of the new one, or last in front of it."""
-    tree = function.module.tree
+    """Return what of the old text runs first behind a node of a function of the new one, or last in front of it.
+
+    What stands under a new test stands where that does.
+    """
+    tree, olds = function.module.tree, old.functions.get(key(function), ())
     statement = tree.statement(node)
     block = tree.block(statement)
     place = block.index(statement)
@@ -34,11 +37,16 @@ def counterpart(old: Side, function: Function, node: ast.AST) -> Counterpart | N
     before = list(simple)
     for others, first in ((behind, True), (before, False)):
         for other in others:
-            for same in old.functions.get(key(function), ()):
+            for same in olds:
                 found = _like(same, function, other)
                 points = old.program.graph(same).within(found) if found is not None else ()
                 if happening := [p for p in points if p.kind in _HAPPENS]:
                     return Counterpart(same, happening[0 if first else -1].node, first)
+    up = tree.parent(statement)
+    if isinstance(up, ast.If) and not any(
+        heads(up) == heads(s) for f in olds for s in statements(f)
+    ):
+        return counterpart(old, function, up)
     return None
 
 
@@ -66,8 +74,6 @@ def heads(statement: ast.stmt) -> str:
         return "return"  # the new one may give the GradScaler back, too
     if isinstance(statement, ast.With | ast.AsyncWith):
         return f"with {', '.join(ast.unparse(item) for item in statement.items)}"
-    if isinstance(statement, ast.Return):
-        return "return"
     if not isinstance(statement, _COMPOUND):
         return ast.unparse(statement)
     return f"{type(statement).__name__} {' '.join(map(ast.unparse, _asked(statement)))}"

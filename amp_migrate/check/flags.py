@@ -8,6 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 from amp_migrate.check.apex.assumed import Initialize, guards
+from amp_migrate.check.apex.given import POSITIONS
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import argument
 from amp_migrate.project import Function, Project
@@ -15,7 +16,7 @@ from amp_migrate.project.relatives import apart
 from amp_migrate.training.bindings import bound_value
 
 PATH = ast.Name | ast.Attribute | ast.Subscript
-_ARGUMENTS = {"enabled": 2, "opt_level": 3}
+_ARGUMENTS = {"enabled": 2, "opt_level": 3, **POSITIONS}
 
 
 class Flag(NamedTuple):

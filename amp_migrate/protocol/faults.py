@@ -63,9 +63,7 @@ class Breach(Enum):
         "a GradScaler that is off is passed on before the one that takes its place is made"
     )
     IDLE = "nothing uses the GradScaler that is made here, as another of that name is used"
-    ANEW = (
-        "Apex went by another value of a flag than the GradScaler, as that is set anew in between"
-    )
+    ANEW = "Apex went by another value of a setting than the GradScaler, as that is set anew in between"
     UNGROUPED = "the GradScaler is given an object that only steps an optimizer and has no param_groups, which raises"
     UNBOUND = "the GradScaler is used on a path that does not make it"
 

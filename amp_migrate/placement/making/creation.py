@@ -12,6 +12,7 @@ from amp_migrate.flow.condition import Condition, as_bool, conjunction, negate
 from amp_migrate.placement.finding.alternatives import has_alternatives
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.making.climbing import climb, guard, is_guarded
+from amp_migrate.placement.making.lasting import set_within
 from amp_migrate.plan.cannot import OutOfReach
 from amp_migrate.project import Function
 from amp_migrate.project.imported import is_main
@@ -74,12 +75,22 @@ def creations(unit: Unit, function: Function, sites: list[Site]) -> list[Creatio
         either = _choice(function, sites) if casting else None
         if either is not None and _alike(unit, sites):  # a run that only infers asks it as well
             return [_creation(unit, making[0], uses, function, either)]
-        return [_creation(unit, making[0], uses, function), *casting]
+        first = _creation(unit, making[0], uses, function)
+        later = _is_set_later(unit, first)
+        return [_in_place(unit, first.site, always=False) if later else first, *casting]
     choice = _choice(function, making)
     if choice is not None and _alike(unit, making):
         return [_creation(unit, making[0], uses, function, choice), *casting]
     made = choice is not None and function.name == "__init__"
     return [*(_in_place(unit, site, made) for site in making), *casting]
+
+
+def _is_set_later(unit: Unit, made: Creation) -> bool:
+    """Tell whether the loss scale may be set behind where the scaler is made, in a guard of the initialize."""
+    scale = unit.options[made.site].chosen_scale
+    return (
+        made.climbed and scale is not None and set_within(unit, made.site.function, made.top, scale)
+    )
 
 
 def _choice(function: Function, sites: list[Site]) -> ast.If | None:

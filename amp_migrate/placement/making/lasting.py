@@ -11,6 +11,8 @@ from amp_migrate.facts.paths import mentions, same
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.making.later import Later
 from amp_migrate.project import Function, Module
+from amp_migrate.project.order import inside
+from amp_migrate.project.reach import reached_by
 from amp_migrate.project.relatives import apart
 
 
@@ -34,9 +36,27 @@ def changed(unit: Unit, site: Site, text: str) -> ast.AST | None:
                     return binding
         elif isinstance(part, ast.Attribute | ast.Subscript):
             for module, stored in _stores(unit, function, part):
-                if later.lasts(unit.project.function_of(module, stored), stored):
+                holder = unit.project.function_of(module, stored)
+                if not _is_made(module, stored) and later.lasts(holder, stored):
                     return stored
     return None
+
+
+def set_within(unit: Unit, function: Function, top: ast.stmt, value: ast.expr) -> bool:
+    """Tell whether a statement of a function, or what it runs, may set what an expression of the function reads."""
+    tree = function.module.tree
+    calls = (node for node in ast.walk(top) if isinstance(node, ast.Call))
+    run = {below for call in calls for below in reached_by(unit.project, call)}
+    for part in ast.walk(value):
+        stores: list[tuple[Function, ast.AST]] = []
+        if isinstance(part, ast.Name):
+            stores += _bindings(unit, function, part.id)
+        elif isinstance(part, ast.Attribute | ast.Subscript):
+            found = _stores(unit, function, part)
+            stores += [(unit.project.function_of(module, node), node) for module, node in found]
+        if any(where in run or inside(tree, node, top) for where, node in stores):
+            return True
+    return False
 
 
 def _bindings(unit: Unit, function: Function, name: str) -> Iterator[tuple[Function, ast.AST]]:
@@ -57,14 +77,13 @@ def _remakes(module: Module, binding: ast.AST) -> bool:
 
 def _stores(
     unit: Unit, function: Function, part: ast.Attribute | ast.Subscript
-) -> Iterator[tuple[Module, ast.AST]]:
+) -> Iterator[tuple[Module, ast.Attribute | ast.Subscript]]:
     """Yield what may set an attribute or item of the object of which a condition asks it."""
     ones = [
         node for node in function.own_nodes if isinstance(node, ast.expr) and same(node, part.value)
     ]
     for module, target in _assigned(unit, part):
-        other = apart(unit.project, function.module, ones, module, target.value)
-        if not other and not _is_made(module, target):
+        if not apart(unit.project, function.module, ones, module, target.value):
             yield module, target
 
 

@@ -36,7 +36,7 @@ def scaler_made(context: Context, site: Site, creation: Creation, target: str) -
     dynamic = f"{target} = {context.spelling.scaler([*scale, *enabled])}"
     column = _column(site.module.tree, creation.top)
     chosen = options.chosen_scale
-    if chosen is None or creation.scales.value is False or _set_in_guard(creation, chosen):
+    if chosen is None or creation.scales.value is False:
         return _fitted(dynamic, column, site)
     dynamic = textwrap.indent(_fitted(dynamic, column + len(_UNIT), site), _UNIT)
     return _at_run_time(context, chosen, site, target, dynamic, enabled)
@@ -143,10 +143,6 @@ def _choice(context: Context, chosen: ast.expr, site: Site) -> tuple[Condition, 
 def _always(context: Context, text: str) -> bool | None:
     """Tell whether an option always has a number; None for what need not be a number."""
     return context.unit.numbers.get(text.rpartition(".")[2]) if is_plain(text) else None
-
-
-def _set_in_guard(creation: Creation, chosen: ast.expr) -> bool:
-    return creation.climbed and bool(names(ast.unparse(chosen)) & defs(creation.top))
 
 
 def made_after(context: Context, site: Site, creation: Creation) -> bool:

@@ -132,6 +132,69 @@ trainer.prepare()
 for _ in range(5):
     trainer.learn(torch.randn(3, 4), torch.randint(2, (3,)))
 """
+_SCALE_BEFORE = """
+# file: train.py
+import torch
+import torch.nn.functional as F
+from apex import amp
+
+
+class Learner:
+    def __init__(self, options, model):
+        self.options = options
+        self.scale = None
+        self.model = model
+        self.optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        if options.half:
+            self.scale = options.static or 128.0
+            self.model, self.optimizer = amp.initialize(model, self.optimizer, opt_level="O1", loss_scale=self.scale)
+
+    def learn(self, x, y):
+        self.optimizer.zero_grad()
+        loss = F.cross_entropy(self.model(x), y)
+        if self.options.half:
+            with amp.scale_loss(loss, self.optimizer) as scaled:
+                scaled.backward()
+        else:
+            loss.backward()
+        self.optimizer.step()
+"""
+_MADE_FIRST = """
+        if self.scale is None:
+            self.scaler = torch.cuda.amp.GradScaler(enabled=options.half)
+        else:
+            self.scaler = torch.cuda.amp.GradScaler(
+                init_scale=float(self.scale), growth_interval=2**31 - 1, backoff_factor=1 - 2**-30, enabled=options.half
+            )
+"""
+_MADE_IN_GUARD = """
+            self.scaler = torch.cuda.amp.GradScaler(
+                init_scale=self.scale, growth_interval=2**31 - 1, backoff_factor=1 - 2**-30
+            )
+"""
+_SCALE_AFTER = f"""
+# file: train.py
+import torch
+import torch.nn.functional as F
+
+
+class Learner:
+    def __init__(self, options, model):
+        self.scaler = torch.cuda.amp.GradScaler(enabled=False)
+        self.options = options
+        self.scale = None
+        self.model = model
+        self.optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        if options.half:
+            self.scale = options.static or 128.0{_MADE_IN_GUARD}
+    def learn(self, x, y):
+        self.optimizer.zero_grad()
+        with torch.cuda.amp.autocast(enabled=self.scaler.is_enabled()):
+            loss = F.cross_entropy(self.model(x), y)
+        self.scaler.scale(loss).backward()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+"""
 _OPTIONS_BEFORE = """
 # file: options.py
 HALF = False
@@ -556,6 +619,15 @@ ANEW = (
                 "    if args.cpu:\n",
                 '    scaler = torch.cuda.amp.GradScaler(enabled=args.opt_level != "O0")\n    if args.cpu:\n',
             ),
+        ],
+    ),
+    _training(
+        "a loss scale that is set under the test around the initialize",
+        _SCALE_BEFORE,
+        _SCALE_AFTER,
+        made_in_front_of_the_test=[
+            (_MADE_IN_GUARD, "\n"),
+            ("        if options.half:\n", _MADE_FIRST[1:] + "        if options.half:\n"),
         ],
     ),
     _training(
