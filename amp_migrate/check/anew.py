@@ -119,9 +119,7 @@ class _GoneBy:
         """Return where the GradScaler is made, where its flags are set, and where Apex asked for them."""
         known = self._known
         asked = [
-            one
-            for one in dict.fromkeys(known.asked(initializes))
-            if any(known.same(one, flag) or known.alike(one, flag) for flag in self._flags)
+            one for one in dict.fromkeys(known.asked(initializes)) if known.among(one, self._flags)
         ]
         found: Happening = {}
         stores = filter(self._stays, known.stores([*self._flags, *asked]) if asked else ())

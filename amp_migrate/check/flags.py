@@ -64,6 +64,20 @@ class Flags:
         """Tell whether two flags hold one value, handed on from one to the other."""
         return bool(self._groups(one) & self._groups(other))
 
+    def among(self, one: Flag, flags: Iterable[Flag]) -> bool:
+        """Tell whether a flag is one of some, or holds the value of one."""
+        return any(self.same(one, flag) or self.alike(one, flag) for flag in flags)
+
+    def is_computed(self, stored: Flag, flags: Sequence[Flag]) -> bool:
+        """Tell whether what is stored is the one value of a variable, and nothing but some flags decides on it."""
+        function, node = stored
+        if not isinstance(node, ast.Name) or len(function.module.scopes.bound(node)) > 1:
+            return False
+        value = bound_value(function.module, node)
+        if value is None or any(isinstance(part, ast.Call) for part in ast.walk(value)):
+            return False
+        return all(self.among(Flag(function, part), flags) for part in paths(value))
+
     def _groups(self, flag: Flag) -> frozenset[int]:
         node = flag.node
         if not isinstance(node, ast.expr | ast.arg):

@@ -78,12 +78,12 @@ def _is_reset(
     """Tell whether a flag that Apex asked for is set anew before a backward whose tests ask for it."""
     known = Flags(old.project)
     own = [flag for test in tests for flag in read_by(function, test)]
-    asked = [
-        one
-        for one in dict.fromkeys(known.asked(live))
-        if any(known.same(one, flag) or known.alike(one, flag) for flag in own)
+    asked = [one for one in dict.fromkeys(known.asked(live)) if known.among(one, own)]
+    stores = [
+        stored
+        for stored in known.stores([*own, *asked] if asked else [])
+        if _may_clear(stored) and not known.is_computed(stored, asked)
     ]
-    stores = [s for s in known.stores([*own, *asked]) if _may_clear(s)] if asked else []
     found: Happening = {}
     if stores:
         add(found, SET, stores)

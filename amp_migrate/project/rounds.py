@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from amp_migrate.facts.paths import defs, uses
-from amp_migrate.flow import Graph, Graphs, Point
+from amp_migrate.flow import Graph, Graphs, Point, Way
 from amp_migrate.project import Function, Project
 from amp_migrate.project.once import once
 from amp_migrate.project.order import inside, levels
@@ -27,12 +27,15 @@ def graph_of(project: Project, function: Function) -> Graph:
 
 
 def points_of(project: Project, function: Function, node: ast.AST) -> tuple[Point, ...]:
-    """Return when a node runs: for a `with` when it opens, for what runs later when that is made."""
+    """Return when a node runs: for a `with` when it opens, for what runs later when that is made.
+
+    In a `finally`, where nothing has gone wrong, as far as that is possible.
+    """
     graph = graph_of(project, function)
     part: ast.AST | None = node.items[0].context_expr if isinstance(node, ast.With) else node
     while part is not None and part is not function.scope:
         if points := graph.within(part):
-            return points
+            return tuple(p for p in points if p.way is not Way.RAISE) or points
         part = function.module.tree.parent(part)
     return ()
 

@@ -22,7 +22,7 @@ from check.elsewhere.shared_weights import SHARED_WEIGHTS
 from check.elsewhere.turned_off import TURNED_OFF
 from check.flags.anew import ANEW
 from check.flags.done import DONE
-from check.flags.plain import PLAIN, PLAIN_UNTOLD
+from check.flags.plain import KEPT, PLAIN, PLAIN_UNTOLD
 from check.trainings.accepted import ACCEPTED
 from check.trainings.across_files import ACROSS_FILES
 from check.trainings.claimed import CLAIMED
@@ -45,7 +45,7 @@ EVERY = (
     *TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS, *CLAIMED, *HELPERS, *PRESENT, *ROUNDABOUT, *ACROSS_FILES,
     *SWITCHED, *DISABLED, *HOLDERS, *ROUNDS, *TEACHERS, *SPOILT, *VALIDATING, *GUARDED_CALLS, *SAME_NAMES,
     *BEHIND, *INSIDE, *STEPPED, *EARLY, *SPEEDS, *ANEW, *TURNED_OFF, *MOVED, *PLAIN, *PRODUCTS, *DONE, *PLACEHOLDERS,
-    *SHARED_WEIGHTS, *MADE_ANEW,
+    *SHARED_WEIGHTS, *MADE_ANEW, KEPT,
 )  # fmt: skip
 
 

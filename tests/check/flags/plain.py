@@ -203,6 +203,29 @@ def main(critic, gen, loader):
         scaler.step(oc)
         scaler.update()
 """
+_KEPT_BEFORE = """
+# file: train.py
+import torch
+import torch.nn.functional as F
+from apex import amp
+
+
+def main(args, model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    if args.fp16:
+        model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+    for epoch in range(args.epochs):
+        plain = not args.fp16
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            if plain:
+                loss.backward()
+            else:
+                with amp.scale_loss(loss, optimizer) as scaled:
+                    scaled.backward()
+            optimizer.step()
+"""
 
 _METHOD_BEFORE = """
 # file: train.py
@@ -293,4 +316,29 @@ PLAIN = (
     _training("a loss of another method", _METHOD_BEFORE, _METHOD_AFTER, "train.py", 21),
     _training("a penalty behind a scaled loss", _GP_BEFORE, _GP_AFTER, "train.py", 20),
 )
-PLAIN_UNTOLD = tuple(replace(training, claims=()) for training in PLAIN)
+KEPT = Training(
+    "the opposite of the flag in a variable",
+    files(_KEPT_BEFORE),
+    files(_TWO_AFTER),
+    {"one that stays plain": (("scaler.scale(loss).backward()", "loss.backward()"),)},
+)
+_MORE = (
+    ("plain = not args.fp16", "plain = not args.fp16 or epoch < 2"),
+    (
+        " = not args.fp16\n",
+        " = not args.fp16\n        if epoch < 2:\n            plain = not args.warm\n",
+    ),
+    ("    for epoch in", "    args.fp16 = args.fp16 and not args.slow\n    for epoch in"),
+)
+PLAIN_UNTOLD = (
+    *(replace(training, claims=()) for training in PLAIN),
+    *(
+        Training(
+            f"the opposite of the flag and more: {new}",
+            files(_KEPT_BEFORE.replace(old, new)),
+            KEPT.after,
+            {},
+        )
+        for old, new in _MORE
+    ),
+)
