@@ -15,6 +15,7 @@ from amp_migrate.project import Project
 from amp_migrate.project.order import Loop, inside, levels
 from amp_migrate.project.reach import reachable
 from amp_migrate.project.rounds import runs_before
+from amp_migrate.training.origins.switches import truth
 from amp_migrate.training.steps import Backward, Step, holds_backward, is_one
 
 
@@ -32,16 +33,16 @@ def skipped_backward(unit: Unit, step: Step, backwards: list[Backward]) -> ast.I
     """Return a test that may leave out every backward before a step, but not the step."""
     runs = partial(runs_before, unit.project, step.function)
     earlier = [b for b in backwards if runs(b.node, step.call)]
-    tests = [_skips(step, backward) for backward in earlier]
+    tests = [_skips(unit, step, backward) for backward in earlier]
     return tests[0] if tests and all(tests) else None
 
 
-def _skips(step: Step, backward: Backward) -> ast.If | None:
+def _skips(unit: Unit, step: Step, backward: Backward) -> ast.If | None:
     tree = step.tree
     for up, holds in tree.sides(backward.node):
         if inside(tree, step.call, up):
             return None
-        if isinstance(up, ast.If):
+        if isinstance(up, ast.If) and truth(unit.project, step.function, up.test) is not holds:
             other = up.orelse if holds else up.body
             if not any(holds_backward(stmt) or _leaves(stmt) for stmt in other):
                 return up

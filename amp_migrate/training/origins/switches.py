@@ -12,6 +12,7 @@ from amp_migrate.flow.refine import assume
 from amp_migrate.project import Function, Project
 from amp_migrate.project.once import once
 from amp_migrate.project.rounds import graph_of, graphs
+from amp_migrate.training.bindings import bound_value
 from amp_migrate.training.origins.constants import constant_of
 from amp_migrate.training.origins.reaching import Reaching
 
@@ -63,7 +64,12 @@ class _Switches:
         scopes = function.module.scopes
         scope = scopes.owner(name)
         if scope is function.scope and not isinstance(scope, ast.Module):
-            if not all(isinstance(b, ast.arg) for b in scopes.bound(name)):
+            bound = scopes.bound(name)
+            if len(bound) == 1 and isinstance(
+                value := bound_value(function.module, bound[0]), ast.Constant
+            ):
+                return value
+            if not all(isinstance(b, ast.arg) for b in bound):
                 return None
         elif isinstance(scope, ast.Module):
             if len(scopes.bound(name)) != 1 or name.id in self._rewritten or self._is_written:
