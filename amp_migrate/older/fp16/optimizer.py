@@ -17,6 +17,7 @@ from amp_migrate.older.sheet import STATE, Sheet, Sheets
 from amp_migrate.older.wraps import Wrap, initialized, named, networks_of
 from amp_migrate.plan.cannot import Unwritable
 from amp_migrate.project import Module
+from amp_migrate.project.programs import beside
 
 _PARAMETERS = (
     "init_optimizer", "static_loss_scale", "dynamic_loss_scale", "dynamic_loss_args", "verbose",
@@ -56,7 +57,7 @@ def trainings(found: Found) -> list[Training]:
         joined = [
             t
             for t in result
-            if t.interface is interface and (t.groups | t.networks) & (own.groups | own.networks)
+            if t.interface is interface and (_share(t, own, found) or _meet(t, own, found))
         ]
         for other in joined:
             result.remove(other)
@@ -65,6 +66,23 @@ def trainings(found: Found) -> list[Training]:
             own.networks |= other.networks
         result.append(own)
     return result
+
+
+def _share(one: Fp16, other: Fp16, found: Found) -> bool:
+    """Tell whether a program may run both on one optimizer or network."""
+    files = beside(found.project, *(wrap.module.path for wrap in one.wraps))
+    together = any(wrap.module.path in files for wrap in other.wraps)
+    return together and bool((one.groups | one.networks) & (other.groups | other.networks))
+
+
+def _meet(one: Fp16, other: Fp16, found: Found) -> bool:
+    """Tell whether one backward pass is that of either, as where programs share what trains."""
+    held = (
+        found.groups(m, c.func.value)
+        for m, c in found.method_calls("backward")
+        if isinstance(c.func, ast.Attribute)
+    )
+    return any(groups & one.groups and groups & other.groups for groups in held)
 
 
 def _described(training: Fp16, found: Found) -> dict[Module, Sheet]:

@@ -12,6 +12,7 @@ from amp_migrate.older.fp16.training import Fp16
 from amp_migrate.older.sheet import Sheet
 from amp_migrate.plan.cannot import Unwritable
 from amp_migrate.project import Function, Module
+from amp_migrate.project.programs import beside
 from amp_migrate.project.reach import run_around
 from amp_migrate.training.bindings import bound_value
 
@@ -159,8 +160,11 @@ def _is_of_masters(
 
 def refuse_clip_of_copies(training: Fp16, found: Found) -> None:
     """Refuse a clip of the network's own gradients, which FP16_Optimizer has copied before."""
+    near = beside(found.project, *(wrap.module.path for wrap in training.wraps))
     for module, call in found.clips():
-        if not call.args or not found.owners(module, call.args[0]) & training.networks:
+        if module.path not in near or not call.args:
+            continue
+        if not found.owners(module, call.args[0]) & training.networks:
             continue
         sheet = training.sheets.get(module)
         if sheet is not None and _beside(sheet, call):

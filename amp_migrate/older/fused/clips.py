@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.facts.constants import number
+from amp_migrate.facts.paths import same
 from amp_migrate.facts.stand_ins import GROUP
 from amp_migrate.flow import Graphs, Kind
 from amp_migrate.older.feasible import feasible
@@ -75,23 +76,24 @@ def _condition(
     """Return what holds at a step where it is that of the optimizers that are wrapped; None where it never is."""
     around = [_asked(wrap.module, wrap.statement) for wrap in training.wraps]
     here = _asked(module, step)
-    telling = {
-        one: test
-        for one, test in around[0].items()
+    telling = [
+        one
+        for one in around[0]
         if all(one in asked for asked in around)
-        and any(_comes_out(training, found, one, test, other) for other in beside)
-    }
-    if not all(
-        any(_comes_out(training, found, one, test, other) for one, test in telling.items())
-        for other in beside
-    ):
+        and any(_comes_out(training, found, one, other) for other in beside)
+    ]
+    if not all(any(_comes_out(training, found, one, other) for one in telling) for other in beside):
         raise _unknown(module, step)
     left: list[ast.expr] = []
-    for asked, test in telling.items():
-        if asked in here and test is here[asked]:
+    for asked in telling:
+        if asked in here and around[0][asked] is here[asked]:
             continue
-        told = readable(found, test, training.wraps[0].module, step, module)
-        if told is None:
+        spelled = [
+            readable(found, tests[asked], wrap.module, step, module)
+            for wrap, tests in zip(training.wraps, around, strict=True)
+        ]
+        told = spelled[0]
+        if told is None or not all(each is not None and same(each, told) for each in spelled):
             raise _unknown(module, step)
         text, holds = ast.unparse(told), asked[1]
         if (text, not holds) in here:
@@ -101,13 +103,13 @@ def _condition(
     return left
 
 
-def _comes_out(
-    training: Fp16, found: Found, asked: tuple[str, bool], test: ast.expr, other: Made
-) -> bool:
-    """Tell whether a test came out otherwise wherever another optimizer is made than where these are wrapped."""
+def _comes_out(training: Fp16, found: Found, asked: tuple[str, bool], other: Made) -> bool:
+    """Tell whether a test came out otherwise wherever another optimizer is made than where its function wraps one."""
     function = found.project.function_of(*other)
-    if any(found.project.function_of(w.module, w.call) is not function for w in training.wraps):
+    own = [w for w in training.wraps if found.project.function_of(w.module, w.call) is function]
+    if not own:
         return False
+    test = _asked(own[0].module, own[0].statement)[asked]
     text, holds = asked
     if _asked(*other).get((text, not holds)) is test:
         return True

@@ -69,12 +69,7 @@ def _kept(found: Found, name: ast.Name, maker: Function, stepper: Function) -> a
     for node in reads:
         own = isinstance(node.value, ast.Name) and node.value.id == stepper.receiver
         if own and found.groups(stepper.module, node) & groups:
-            stores = [
-                other
-                for _, other in found.attributes()
-                if other.attr == node.attr and not isinstance(other.ctx, ast.Load)
-            ]
-            return node if len(stores) == 1 else None
+            return node if len(_stored(found, stepper.module, node)) == 1 else None
     return None
 
 
@@ -99,13 +94,7 @@ def _set_behind(
 def _stores(found: Found, part: ast.Name | ast.Attribute, maker: Function) -> list[ast.AST] | None:
     """Return where a function binds a variable, but as a parameter, or sets such an attribute; None where others may."""
     if isinstance(part, ast.Attribute):
-        whose = found.groups(maker.module, part.value)
-        stores = [
-            (module, node)
-            for module, node in found.attributes()
-            if node.attr == part.attr and not isinstance(node.ctx, ast.Load)
-            if not whose or not (own := found.groups(module, node.value)) or own & whose
-        ]
+        stores = _stored(found, maker.module, part)
         inside = all(found.project.function_of(module, node) is maker for module, node in stores)
         return [node for _, node in stores] if inside else None
     scopes = maker.module.scopes
@@ -114,3 +103,16 @@ def _stores(found: Found, part: ast.Name | ast.Attribute, maker: Function) -> li
     if owner is not maker.scope:
         return [] if len(bindings) < 2 else None
     return [binding for binding in bindings if not isinstance(binding, ast.arg)]
+
+
+def _stored(
+    found: Found, module: Module, part: ast.Attribute
+) -> list[tuple[Module, ast.Attribute]]:
+    """Return where such an attribute is set, of an object that may be the same."""
+    whose = found.groups(module, part.value)
+    return [
+        (where, node)
+        for where, node in found.attributes()
+        if node.attr == part.attr and not isinstance(node.ctx, ast.Load)
+        if not whose or not (own := found.groups(where, node.value)) or own & whose
+    ]
