@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Iterator
 
 from amp_migrate.facts.closure import closure
-from amp_migrate.facts.paths import last_names
+from amp_migrate.facts.paths import is_super, last_names
 from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.project import Class, Function, Module
 from amp_migrate.protocol.code.course import names_in
@@ -34,6 +34,105 @@ def unset_attributes(program: Program) -> Iterator[tuple[Module, ast.Attribute]]
                 found = _read(cls, attr, tests)
                 if found is not None:
                     yield module, found
+
+
+def read_early(program: Program) -> Iterator[tuple[Module, ast.Attribute]]:
+    """Yield the attributes for a GradScaler that a constructor, or a method that it calls, reads before any way sets them."""
+    stored: dict[str, set[Class]] = {}
+    for function in program.project.functions():
+        if function.cls is not None:
+            for attr, _ in _stores(program, function):
+                stored.setdefault(attr, set()).add(function.cls)
+    told: set[ast.AST] = set()
+    for attr, classes in stored.items():
+        for cls in dict.fromkeys(c for s in classes for c in (s, *s.subclasses())):
+            init = cls.method("__init__")
+            below = classes & set(
+                cls.subclasses()
+            )  # they may set it before they run the constructor
+            if init is None or below or _is_offered(cls, attr):
+                continue
+            found = _Early(program, cls, attr).read(init, frozenset())
+            if found is not None and found[1] not in told:
+                told.add(found[1])
+                yield found
+
+
+def _is_offered(cls: Class, attr: str) -> bool:
+    """Tell whether objects of a class have an attribute before their constructor sets it, or may have."""
+    family = {*cls.mro(), *cls.subclasses()}
+    bodies = (statement for one in family for statement in one.node.body)
+    assigned = (s for s in bodies if isinstance(s, ast.Assign | ast.AnnAssign))
+    methods = any(attr in c.methods or "__getattr__" in c.methods for c in family)
+    return methods or any(attr in names_in(s) for s in assigned)
+
+
+class _Early:
+    """Follows an attribute of the object that a constructor of a class makes."""
+
+    def __init__(self, program: Program, cls: Class, attr: str) -> None:
+        self._program = program
+        self._cls = cls
+        self._attr = attr
+
+    def read(
+        self, method: Function, above: frozenset[Function]
+    ) -> tuple[Module, ast.Attribute] | None:
+        """Return the first read in a method, or in what it calls, on a way that does not set the attribute before."""
+        if method in above:
+            return None
+        above |= {method}
+        graph = self._program.graph(method)
+        sets = [p for p in graph.points if self._sets(method, p, above)]
+        tests = {name for p in sets for name in tests_above(method.module, p.node)}
+        order = graph.order(exceptions=False)
+        for point in graph.points:
+            found = self._read_at(method, point, above)
+            if found is not None and not tests & tests_above(method.module, point.node):
+                if not order.must_pass(graph.entry, point, sets):
+                    return found
+        return None
+
+    def _read_at(
+        self, method: Function, point: Point, above: frozenset[Function]
+    ) -> tuple[Module, ast.Attribute] | None:
+        node = point.node
+        if (
+            point.kind is Kind.LOAD
+            and isinstance(node, ast.Attribute)
+            and self._is_own(method, node)
+        ):
+            return method.module, node
+        found = (self.read(callee, above) for callee in self._own_calls(method, point))
+        return next((read for read in found if read is not None), None)
+
+    def _is_own(self, method: Function, node: ast.Attribute) -> bool:
+        return node.attr == self._attr and method.is_receiver(node.value)
+
+    def _own_calls(self, method: Function, point: Point) -> list[Function]:
+        """Return the methods of the same object that a point runs."""
+        call = point.node
+        if point.kind is not Kind.CALL or not isinstance(call, ast.Call):
+            return []
+        if not isinstance(call.func, ast.Attribute):
+            return []
+        if is_super(call.func.value):
+            return self._program.project.callees(call)
+        own = self._cls.method(call.func.attr) if method.is_receiver(call.func.value) else None
+        return [own] if own is not None else []
+
+    def _sets(self, method: Function, point: Point, above: frozenset[Function]) -> bool:
+        """Tell whether a point sets the attribute, or runs a method that does on each of its ways."""
+        if point.kind is Kind.STORE and isinstance(point.node, ast.Attribute):
+            return self._is_own(method, point.node)
+        callees = [f for f in self._own_calls(method, point) if f not in above]
+        return bool(callees) and all(self._always_sets(f, above) for f in callees)
+
+    def _always_sets(self, method: Function, above: frozenset[Function]) -> bool:
+        above |= {method}
+        graph = self._program.graph(method)
+        sets = [p for p in graph.points if self._sets(method, p, above)]
+        return graph.order(exceptions=False).must_pass(graph.entry, graph.exit, sets)
 
 
 def _constructors(cls: Class) -> list[Function]:

@@ -123,19 +123,29 @@ def refuse_unswitched(maker: Maker, node: ast.AST) -> None:
         )
 
 
-def made_before(project: Project, inits: dict[Function, list[Site]], call: CallSite) -> bool:
-    """Tell whether a call finds the scaler that its function makes, or a constructor that of a method of its object."""
+def made_before(
+    project: Project,
+    inits: dict[Function, list[Site]],
+    call: CallSite,
+    above: frozenset[Function] = frozenset(),
+) -> bool:
+    """Tell whether a call finds the scaler that its function makes, or a constructor that of a method of its object.
+
+    Where the calls of its function come out of one that makes it, or of a constructor, these must have made it.
+    """
     function = call.function
     sites = inits.get(function)
     if sites:
         return any(_may_serve(project, function, site.node, call.call) for site in sites)
-    if function.cls is None or function.name != "__init__":
-        return True
-    relatives = family(function.cls)
-    makers = {f for f in inits if f.cls in relatives and f is not function}
-    return not makers or any(
-        _leads_to(project, node, makers) for node in _before(project, function, call.call)
-    )
+    if function.cls is not None and function.name == "__init__":
+        relatives = family(function.cls)
+        makers = {f for f in inits if f.cls in relatives and f is not function}
+        if makers:
+            before = _before(project, function, call.call)
+            return any(_leads_to(project, node, makers) for node in before)
+    above |= {function}
+    outer = (site for site in project.callers(function) if site.function not in above)
+    return all(made_before(project, inits, site, above) for site in outer)
 
 
 def entered_unmade(

@@ -141,7 +141,85 @@ main([])
 """
 _HOOKED = "    for stage in STAGES:\n        stage(session)\n"
 _ROUND = "    for x, y in loader:\n        session.optimizer.zero_grad()"
+_PARTS_BEFORE = """import torch
+import torch.nn.functional as F
+from apex import amp
+
+class Base:
+    def __init__(self, network):
+        self.network = network
+        self.prepare()
+        self.engine = self.make_engine()
+
+    def prepare(self):
+        self.optimizer = torch.optim.SGD(self.network.parameters(), lr=0.1)
+        self.network, self.optimizer = amp.initialize(self.network, self.optimizer, opt_level="O1")
+
+class Engine:
+    def learn(self, network, optimizer, x, y):
+        loss = F.mse_loss(network(x), y)
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+class Experiment(Base):
+    def make_engine(self):
+        return Engine()
+
+    def fit(self, loader):
+        for x, y in loader:
+            self.engine.learn(self.network, self.optimizer, x, y)
+
+Experiment(torch.nn.Linear(4, 2)).fit([])
+"""
+_PARTS_AFTER = """import torch
+import torch.nn.functional as F
+
+class Base:
+    def __init__(self, network):
+        self.network = network
+        self.prepare()
+        self.engine = self.make_engine()
+
+    def prepare(self):
+        self.optimizer = torch.optim.SGD(self.network.parameters(), lr=0.1)
+        self.scaler = torch.cuda.amp.GradScaler()
+
+class Engine:
+    def __init__(self, scaler):
+        self.scaler = scaler
+
+    def learn(self, network, optimizer, x, y):
+        with torch.cuda.amp.autocast():
+            loss = F.mse_loss(network(x), y)
+        self.scaler.scale(loss).backward()
+        self.scaler.step(optimizer)
+        self.scaler.update()
+        optimizer.zero_grad()
+
+class Experiment(Base):
+    def make_engine(self):
+        return Engine(self.scaler)
+
+    def fit(self, loader):
+        for x, y in loader:
+            self.engine.learn(self.network, self.optimizer, x, y)
+
+Experiment(torch.nn.Linear(4, 2)).fit([])
+"""
+_PREPARED = "        self.prepare()\n"
+_ENGINE = "        self.engine = self.make_engine()\n"
 EARLY = (
+    Training(
+        "a part that a method of the subclass makes",
+        {"train.py": _PARTS_BEFORE},
+        {"train.py": _PARTS_AFTER},
+        {
+            "it is made before the scaler": ((_PREPARED + _ENGINE, _ENGINE + _PREPARED),),
+            "it is made before and behind": ((_PREPARED, _ENGINE + _PREPARED),),
+        },
+    ),
     Training(
         "a step before the first backward",
         {"train.py": dedent(_BEFORE)},
