@@ -127,6 +127,14 @@ def bottom(node: ast.expr) -> ast.expr:
     return node
 
 
+def outward(node: ast.expr) -> Iterator[ast.expr]:
+    """Yield an expression and what it is spelt as a part of."""
+    yield node
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+        yield node
+
+
 def root(node: ast.AST) -> str | None:
     """Return the name at the bottom of attributes, subscripts and calls: `a` for ``a.b[0].c()``."""
     while isinstance(node, ast.Attribute | ast.Subscript | ast.Call | ast.Starred):

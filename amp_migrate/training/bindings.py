@@ -8,7 +8,7 @@ import copy
 from collections.abc import Iterator
 
 from amp_migrate.facts.below import every
-from amp_migrate.facts.paths import arguments_of, walk
+from amp_migrate.facts.paths import arguments_of, tail, walk
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS, RUNS_FIRST
@@ -25,7 +25,22 @@ def bound_value(module: Module, binding: ast.AST) -> ast.expr | None:
     up = _taker(module, binding)
     if isinstance(up, ast.withitem) and isinstance(up.context_expr, ast.Call):
         return up.context_expr
-    return up.iter if isinstance(up, ast.For | ast.AsyncFor | ast.comprehension) else None
+    return (
+        _gone_over(up, binding)
+        if isinstance(up, ast.For | ast.AsyncFor | ast.comprehension)
+        else None
+    )
+
+
+def _gone_over(loop: ast.For | ast.AsyncFor | ast.comprehension, binding: ast.AST) -> ast.expr:
+    """Return what a name of a loop comes out of: its own part of ``zip(a, b)``."""
+    over, target = loop.iter, loop.target
+    if isinstance(over, ast.Call) and isinstance(target, ast.Tuple) and tail(over) == "zip":
+        if len(target.elts) == len(over.args):
+            for part, given in zip(target.elts, over.args, strict=True):
+                if binding in ast.walk(part):
+                    return given
+    return over
 
 
 def values_of(module: Module, name: ast.Name) -> Iterator[ast.expr]:

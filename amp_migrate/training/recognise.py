@@ -264,8 +264,8 @@ class Training:
             yield Event(Kind.FORWARD, call, numbers, networks=groups, assumed=part, own=own)
         if shared:
             yield Event(Kind.SHARED, call, networks=shared, assumed=True, own=own)
-        if not known and (whole := self._sharing.within(function, network)):
-            yield Event(Kind.SHARED, call, networks=groups, assumed=True, within=whole)
+        if not known and any(held := self._sharing.run(function, call)):
+            yield Event(Kind.SHARED, call, networks=held.networks, assumed=True, within=held.within)
         if run := self._parts.run(function, call):
             yield Event(Kind.PART, call, networks=run)
 

@@ -10,13 +10,11 @@ from amp_migrate.facts.paths import all_given, tail
 from amp_migrate.project import Module, Project
 from amp_migrate.training.beliefs import RUNS_GIVEN, WRAPS_GIVEN
 from amp_migrate.training.bindings import bound_value
+from amp_migrate.training.forwards.given import Given
 from amp_migrate.training.objects import Objects
 
 _OF_POOLS = frozenset({"map", "starmap"})
 _IS_RUN = frozenset({"__call__", "forward"})
-_HANDS_OUT = frozenset(
-    {"children", "items", "modules", "named_children", "named_modules", "values"}
-)
 
 
 class Callables:
@@ -26,6 +24,7 @@ class Callables:
         self._project = project
         self._objects = objects
         self._networks = networks
+        self._given = Given(project, objects)
 
     def run(self, module: Module, call: ast.Call) -> bool:
         """Tell whether a call runs a network: what it calls is one, or it is given one to run."""
@@ -57,11 +56,10 @@ class Callables:
             yield node.value
         elif isinstance(node, ast.IfExp):
             yield from (node.body, node.orelse)
-        elif isinstance(node, ast.Call) and not self._project.callees(node):
-            if isinstance(node.func, ast.Attribute) and node.func.attr in _HANDS_OUT:
-                yield node.func.value
-            elif tail(node) in WRAPS_GIVEN:
-                yield from _arguments(node)
+        elif isinstance(node, ast.Call):
+            seen = self._project.callees(node)
+            wraps = not seen and tail(node) in WRAPS_GIVEN
+            yield from _arguments(node) if wraps else self._given.of_call(module, node)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             for binding in module.scopes.bound(node):
                 value = bound_value(module, binding)

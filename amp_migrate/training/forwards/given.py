@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.facts.paths import all_given, path, tail
-from amp_migrate.project import Class, Module, Project
-from amp_migrate.training.beliefs import COPIES
-from amp_migrate.training.bindings import values_of
+from amp_migrate.facts.paths import all_given, bottom, outward, path, tail
+from amp_migrate.project import Class, Function, Module, Project
+from amp_migrate.training.beliefs import COPIES, METHODS_WITHOUT_CASTS
+from amp_migrate.training.bindings import returned, values_of
 from amp_migrate.training.forwards.forwards import makes_module
 from amp_migrate.training.objects import Objects
 from amp_migrate.values.objects import Instance, Made
@@ -19,7 +19,7 @@ _HOLDERS = frozenset(
 )
 _COLLECTS = frozenset({"dict", "enumerate", "list", "reversed", "tuple", "zip"})
 _HANDS_OUT = SELF_METHODS | {
-    "children", "get_parameter", "get_submodule", "items", "modules", "named_children", "named_modules", "values",
+    "children", "get", "get_parameter", "get_submodule", "items", "modules", "named_children", "named_modules", "values",
 }  # fmt: skip
 _NO_WEIGHTS = frozenset({"data", "device", "dtype", "grad", "shape"})
 
@@ -41,6 +41,7 @@ class Given:
         self._project = project
         self._objects = objects
         self._called: dict[str, bool] = {}
+        self._back: dict[Function, frozenset[str]] = {}
 
     def paths(
         self, module: Module, node: ast.expr, within: frozenset[ast.expr] = frozenset()
@@ -50,9 +51,11 @@ class Given:
             return
         within |= {node}
         if isinstance(node, ast.Name | ast.Attribute):
-            if self.may_have_weights(module, node):
-                yield node
-            for value in values_of(module, node) if isinstance(node, ast.Name) else ():
+            if not self.may_have_weights(module, node):
+                return
+            yield node
+            start = bottom(node)
+            for value in values_of(module, start) if isinstance(start, ast.Name) else ():
                 if not isinstance(value, ast.Name | ast.Attribute):
                     yield from self.paths(module, value, within)
             return
@@ -74,19 +77,43 @@ class Given:
             return [node.elt, *(g.iter for g in node.generators)]
         if isinstance(node, ast.DictComp):
             return [node.value, *(g.iter for g in node.generators)]
-        return self._of_call(module, node) if isinstance(node, ast.Call) else []
+        return self.of_call(module, node) if isinstance(node, ast.Call) else []
 
-    def _of_call(self, module: Module, call: ast.Call) -> list[ast.expr]:
+    def of_call(self, module: Module, call: ast.Call) -> list[ast.expr]:
         """Return what the result of a call is made of: a module of its layers, a collection, or children of a module."""
         if self.keeps(module, call):
             return all_given(call)
         func = call.func
+        if callees := self._project.callees(call):
+            return [node for callee in callees for node in self._given_back(call, callee)]
         if isinstance(func, ast.Attribute):
             return [func.value] if func.attr in _HANDS_OUT else []
         builtin = module.scopes.builtin(func)
         if builtin == "getattr":
             return call.args[:1]
         return call.args if builtin in _COLLECTS else []
+
+    def _given_back(self, call: ast.Call, callee: Function) -> Iterator[ast.expr]:
+        """Yield the arguments that a function of the project gives back: itself, a part, or a module made of it."""
+        names = self._parameters_back(callee)
+        for site in self._project.calls_of(callee) if names else ():
+            if site.call is call:
+                given = self._project.arguments(site, callee)
+                yield from (given[name] for name in names if name in given)
+                if callee.receiver in names and isinstance(call.func, ast.Attribute):
+                    yield call.func.value
+
+    def _parameters_back(self, function: Function) -> frozenset[str]:
+        """Return the parameters that a function gives back, the receiver included."""
+        if function not in self._back:
+            self._back[function] = (
+                frozenset()
+            )  # one that calls itself gives back what it does otherwise
+            paths = (p for v in returned(function) for p in self.paths(function.module, v))
+            ends = (end for p in paths if isinstance(end := list(outward(p))[-1], ast.Name))
+            own = {*function.parameters.names, *function.receivers}
+            self._back[function] = frozenset(end.id for end in ends if end.id in own)
+        return self._back[function]
 
     def keeps(self, module: Module, call: ast.Call) -> bool:
         """Tell whether what a call makes, out of sight or as a module, may keep the networks that it is given."""
@@ -97,10 +124,30 @@ class Given:
             return any(map(is_module_class, made))
         name = self._project.external(module, call.func)
         if name is None:
-            return False
+            return self._is_of_object(module, call)
         if makes_module(name):
             return name.rpartition(".")[2] in _HOLDERS
         return not name.startswith(("torch.", "apex.", "numpy."))
+
+    def _is_of_object(self, module: Module, call: ast.Call) -> bool:
+        """Tell whether a call is of a method, out of sight, of what is no module: ``accelerator.unwrap_model(net)``."""
+        func = call.func
+        if not isinstance(func, ast.Attribute) or not isinstance(
+            func.value, ast.Name | ast.Attribute
+        ):
+            return False
+        if not all(isinstance(a, ast.Name | ast.Attribute | ast.Constant) for a in all_given(call)):
+            return False
+        facts = self._project.values.facts(module, func.value)
+        named = [fact.name for fact in facts if isinstance(fact, Made)]
+        if any(map(makes_module, named)) or any(isinstance(fact, Instance) for fact in facts):
+            return False
+        return func.attr not in METHODS_WITHOUT_CASTS
+
+    def is_module(self, module: Module, node: ast.expr) -> bool:
+        """Tell whether an expression is known to hold a module."""
+        facts = self._project.values.facts(module, node)
+        return any(isinstance(fact, Instance | Made) and _is_module(fact) for fact in facts)
 
     def may_be_module(self, module: Module, node: ast.expr) -> bool:
         """Tell whether an expression may hold a module or a weight; what holds only something else does not."""

@@ -5,18 +5,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import product
 from typing import NamedTuple
 
-from amp_migrate.facts.paths import all_given, bottom, is_super, tail
+from amp_migrate.facts.paths import all_given, is_super, outward, tail
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.project.reach import reachable
-from amp_migrate.training.forwards.forwards import is_housekeeping
-from amp_migrate.training.forwards.given import Given, has_no_weights, is_module_class
+from amp_migrate.training.forwards.given import Given, is_module_class
+from amp_migrate.training.forwards.handed import Handed, Run
 from amp_migrate.training.named import Groups
 from amp_migrate.training.objects import Objects
 
 _PUTS = frozenset(
-    {"add_module", "append", "extend", "insert", "register_module", "register_parameter"}
+    {"add_module", "append", "extend", "insert", "register_module", "register_parameter", "update"}
 )
 _SETS = frozenset({"setattr"})
 
@@ -42,13 +42,16 @@ class Sharing:
         self._project = project
         self._objects = objects
         self._given = Given(project, objects)
+        self._handed = Handed(project, objects, self._given, self._trained)
 
     def networks(self, module: Module, func: ast.expr) -> Groups:
         """Return the names of the networks, and their parts, with which what a call is of shares weights."""
         if not self._links:
             return frozenset()
         held = self._objects.groups(module, func)
-        if isinstance(func, ast.Attribute) and self._is_method(module, func):
+        if isinstance(func, ast.Subscript) or (
+            isinstance(func, ast.Attribute) and self._is_method(module, func)
+        ):
             held |= self._objects.groups(module, func.value)
         found: set[int] = set()
         for link in self._links:
@@ -56,32 +59,9 @@ class Sharing:
             found |= link.holder if link.source & held else frozenset()
         return frozenset(found)
 
-    def within(self, function: Function, func: ast.expr) -> Groups:
-        """Return the names of the trained network of which a call runs a part, or a method that may run some."""
-        if not isinstance(func, ast.Attribute) or is_housekeeping(func.attr.lstrip("_")):
-            return frozenset()
-        for part in _prefixes(func.value):
-            if function.is_receiver(part) or has_no_weights(part):
-                return frozenset()
-            if found := self._objects.groups(function.module, part) & self._trained:
-                return found if self._may_run(func, function.module) else frozenset()
-        return frozenset()
-
-    def _may_run(self, func: ast.Attribute, module: Module) -> bool:
-        """Tell whether what is called may run layers: a method in sight calls what is no other method of its object."""
-        if not self._given.may_have_weights(module, func):
-            return False
-        call = module.tree.parent(func)
-        methods = self._project.callees(call) if isinstance(call, ast.Call) else []
-        run = {below for method in methods for below in reachable(self._project, method)}
-        return not methods or any(
-            below.is_receiver(bottom(node.func))
-            and not is_housekeeping(tail(node))
-            and not self._project.callees(node)
-            for below in run
-            for node in below.own_nodes
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-        )
+    def run(self, function: Function, call: ast.Call) -> Run:
+        """Return what a call runs of trained networks by another way than their names."""
+        return self._handed.run(function, call)
 
     def _is_method(self, module: Module, func: ast.Attribute) -> bool:
         """Tell whether an attribute may be a method of a network, not something else that this holds."""
@@ -109,17 +89,19 @@ class Sharing:
     def _names(self, place: _Place) -> Groups:
         groups = (
             self._objects.groups(place.module, part)
-            for part in _prefixes(place.node)
+            for part in outward(place.node)
             if self._given.may_be_module(place.module, part)
         )
         return frozenset().union(*groups)
 
     def _pairs(self) -> Iterator[tuple[_Place, _Place]]:
         """Yield what holds a part with the path to the part."""
+        seen: set[tuple[ast.expr, ast.expr]] = set()
         for module, holder, value in self._held():
             function = self._project.function_of(module, holder)
-            for source in self._given.paths(module, value):
-                yield from self._called(function, holder, source)
+            wholes = self._given.paths(module, holder) if isinstance(holder, ast.Name) else [holder]
+            for whole, source in product(wholes, self._given.paths(module, value)):
+                yield from self._called(function, whole, source, seen)
 
     def _held(self) -> Iterator[tuple[Module, ast.expr, ast.expr]]:
         """Yield what something is put into, or that is made of something, with what that is."""
@@ -147,9 +129,14 @@ class Sharing:
             yield from ((call, value) for value in all_given(call))
 
     def _called(
-        self, function: Function, holder: ast.expr, source: ast.expr
+        self,
+        function: Function,
+        holder: ast.expr,
+        source: ast.expr,
+        seen: set[tuple[ast.expr, ast.expr]],
     ) -> Iterator[tuple[_Place, _Place]]:
-        """Yield the two as each call of their function gives them, where both are known of it."""
+        """Yield the two as each call of their function gives them, where both are known of it; those in `seen` are done."""
+        seen.add((holder, source))
         names = [_variable(function, end) for end in (holder, source)]
         given = {*function.parameters.names, *function.receivers}
         sites = self._project.calls_of(function) if given & {*names} else []
@@ -164,15 +151,27 @@ class Sharing:
                 else _Place(function.module, node)
                 for name, node in zip(names, (holder, source), strict=True)
             ]
+            above, whole = site.function, ends[0].node
+            alike = arguments.keys() >= {*names} and self._stand_in(above, *ends)
             for part in self._given.paths(*ends[1]):
-                yield ends[0], _Place(ends[1].module, part)
+                if alike and (whole, part) not in seen:
+                    yield from self._called(above, whole, part, seen)
+                else:
+                    yield ends[0], _Place(ends[1].module, part)
         if not sites:
             yield _Place(function.module, holder), _Place(function.module, source)
+
+    def _stand_in(self, function: Function, *places: _Place) -> bool:
+        """Tell whether names of a function are all that some places hold."""
+        return all(
+            isinstance(place.node, ast.Name) and self._project.function_of(*place) is function
+            for place in places
+        )
 
 
 def _variable(function: Function, node: ast.expr) -> str:
     """Return the name of the variable that an expression leads from; the receiver for ``super()``."""
-    end = list(_prefixes(node))[-1]
+    end = list(outward(node))[-1]
     if is_super(end):
         return function.receiver or ""
     return end.id if isinstance(end, ast.Name) else ""
@@ -180,11 +179,3 @@ def _variable(function: Function, node: ast.expr) -> str:
 
 def _receiver(call: ast.Call) -> ast.expr | None:
     return call.func.value if isinstance(call.func, ast.Attribute) else None
-
-
-def _prefixes(node: ast.expr) -> Iterator[ast.expr]:
-    """Yield an expression and what it is spelt as a part of."""
-    yield node
-    while isinstance(node, ast.Attribute | ast.Subscript):
-        node = node.value
-        yield node

@@ -37,10 +37,24 @@ class Stack(nn.Module):
     def take(self, layer):
         self.layers.append(layer)
 
+    def attach(self, layer):
+        self.take(layer)
+        return self
+
     def forward(self, x):
         for layer in self.layers:
             x = layer(x)
         return x
+
+class Features:
+    def __init__(self, run):
+        self.run = run
+
+    def __call__(self, x):
+        return self.run(x)
+
+def unwrap(model):
+    return unwrap(model.module) if hasattr(model, "module") else model
 
 def share(target, source):
     target.body.weight = source.body.weight
@@ -50,7 +64,7 @@ _TRAIN = """import torch
 import torch.nn as nn
 import torch.nn.functional as F
 from apex import amp
-from nets import Net, Stack, Wrapped, share
+from nets import Features, Net, Stack, Wrapped, share, unwrap
 
 def main(batches, other):
     model = Net()
@@ -132,12 +146,53 @@ SHARED_WEIGHTS = (
     _shares("a layer trains", "twin = model", unseen="model", seen="model.body"),
     _shares("one layer twice", "twin = model", unseen="model.body", seen="model.body"),
     _shares("a method that runs a layer", "twin = model", unseen="model.encode"),
+    _shares("an item", 'parts = {"a": model.body, "b": model.out}', unseen='parts["a"]'),
+    _shares("what get gives", 'parts = {"a": model.body, "b": model.out}', unseen='parts.get("a")'),
+    _shares("a layer by its name", "twin = model", unseen='getattr(model, "body")'),
+    _shares("what a helper unwraps", "twin = model", unseen="unwrap(model).encode"),
+    _shares("the name of what a helper unwraps", "twin = unwrap(model)", unseen="twin.encode"),
+    _shares(
+        "what a library unwraps",
+        "from accelerate import Accelerator\n    accelerator = Accelerator()",
+        unseen="accelerator.unwrap_model(model)",
+    ),
+    _shares("an object that calls a layer", "twin = Features(model.body)"),
+    _shares("an object that calls a forward", "twin = Features(model.forward)"),
+    _shares(
+        "a method that takes a layer and gives its object", "twin = Stack().attach(model.body)"
+    ),
+    _shares(
+        "an item of a module",
+        'twins = nn.ModuleDict()\n    twins["a"] = model.body',
+        unseen='twins["a"]',
+    ),
+    _shares(
+        "items of a module",
+        'twins = nn.ModuleDict()\n    twins.update({"a": model.body})',
+        unseen='twins["a"]',
+    ),
+    _shares(
+        "weights tied in pairs",
+        "twin = Net()\n    for own, its in zip(twin.modules(), model.modules()):\n"
+        "        if isinstance(own, nn.Linear):\n            own.weight = its.weight",
+    ),
+    _shares(
+        "weights given to a function",
+        "twin = model",
+        unseen="(lambda x: F.linear(x, model.body.weight, model.body.bias))",
+    ),
     _apart("two layers of its own", "twin = model", unseen="model.body", seen="model.out"),
     _apart("a method that runs no layer", "twin = model", unseen="model.count"),
     _apart(
         "a copy of a layer",
         "import copy\n    twin = Net()\n    twin.body = copy.deepcopy(model.body)",
     ),
+    _apart(
+        "another of its class", "twin = Net()\n    print(model.body, model.encode)", "twin.encode"
+    ),
+    _apart("a layer of another", "twin = Net()\n    print(model.body)", "twin.body"),
+    _apart("another that a helper unwraps", "twin = Net()\n    print(model.body)", "unwrap(twin)"),
+    _apart("another item", 'nets = {"a": model, "b": Net()}', 'nets["b"]'),
     _apart("weights loaded", "twin = Net()\n    twin.load_state_dict(model.state_dict())"),
     _apart("wrappers of two networks", "twin = Wrapped(Net())\n    model = Wrapped(model)"),
     _apart(
