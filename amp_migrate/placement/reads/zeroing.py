@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from amp_migrate.availability.dead import is_uncalled
@@ -14,11 +15,11 @@ from amp_migrate.placement.reads.clearing import clearing, clears
 from amp_migrate.placement.reads.helped import helped
 from amp_migrate.placement.windows.counting import counts
 from amp_migrate.placement.windows.course import Course
-from amp_migrate.placement.windows.surviving import lost
+from amp_migrate.placement.windows.surviving import lost, meets_again
 from amp_migrate.project import Function, Module
 from amp_migrate.project.order import in_branch, inside, loop_of, position
 from amp_migrate.project.reach import calls_to, reachable, upwards
-from amp_migrate.project.rounds import last_before, runs_before
+from amp_migrate.project.rounds import last_before, points_of, runs_before
 from amp_migrate.training.beliefs import MAY_CLEAR
 from amp_migrate.training.region import Region
 from amp_migrate.training.steps import Backward, Step, boundary, is_one, outermost_anchor
@@ -252,13 +253,20 @@ def _trains_between(unit: Unit, step: Step, stmt: ast.stmt) -> bool:
 
 
 def zeroes_nowhere(unit: Unit) -> bool:
-    """Tell whether no file of the unit zeroes gradients in any way, although it trains in a loop."""
-    looped = all(loop_of(s.tree, s.anchor) is not None for s in unit.steps)
+    """Tell whether no file of the unit zeroes gradients in any way, although it trains again and again."""
     return (
-        looped
-        and bool(unit.steps)
+        bool(unit.steps)
+        and all(map(partial(_repeats, unit), unit.steps))
         and not any(map(_Alive(unit).anywhere, unit.project.modules.values()))
     )
+
+
+def _repeats(unit: Unit, step: Step) -> bool:
+    """Tell whether a step stands in a loop, or a backward may run behind it that the step follows again."""
+    if loop_of(step.tree, step.anchor) is not None:
+        return True
+    here = points_of(unit.project, step.function, step.call)
+    return meets_again(unit, step.function, here, frozenset({step.function}))
 
 
 class _Alive:
@@ -281,5 +289,7 @@ class _Alive:
         )
 
     def _is_dead(self, function: Function) -> bool:
+        while function.parent is not None:
+            function = function.parent
         uncalled = is_uncalled(self._project, function)
         return uncalled and self._using.isdisjoint(reachable(self._project, function))

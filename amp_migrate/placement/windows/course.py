@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
-from amp_migrate.flow import Graph, Kind, Order, Paths, Point, steady
+from amp_migrate.flow import Graph, Kind, Order, Paths, Point, Way, steady
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.steps.hidden import Hidden
 from amp_migrate.placement.steps.indirect import Indirect, indirect
@@ -14,6 +14,7 @@ from amp_migrate.placement.windows.surviving import onward, training
 from amp_migrate.project import Function
 from amp_migrate.project.reach import upwards
 from amp_migrate.project.rounds import graph_of, points_of, runs_before
+from amp_migrate.training.bindings import is_generator
 from amp_migrate.training.steps import Backward, Step
 
 
@@ -199,4 +200,31 @@ class Course:
         return found[-1] if found else None
 
     def _at(self, node: ast.AST) -> tuple[Point, ...]:
-        return points_of(self._unit.project, self.function, node)
+        return self._left.get(node) or points_of(self._unit.project, self.function, node)
+
+    @cached_property
+    def _left(self) -> dict[ast.AST, tuple[Point, ...]]:
+        """When blocks are over whose generators step behind their `yield`, by the calls that make these."""
+        return {
+            node.context_expr: tuple(
+                p for p in self._graph.at(node, Kind.LEAVE) if p.way is not Way.RAISE
+            )
+            for node in self.function.own_nodes
+            if isinstance(node, ast.withitem) and self._steps_behind(node.context_expr)
+        }
+
+    def _steps_behind(self, made: ast.expr) -> bool:
+        """Tell whether a call makes a generator that steps, and nowhere before its `yield`."""
+        callees = self._unit.project.callees(made) if isinstance(made, ast.Call) else []
+        steps = [step for callee in callees for step in self._unit.steps_of(callee)]
+        return (
+            bool(steps)
+            and all(map(is_generator, callees))
+            and not any(map(self._is_before_yield, steps))
+        )
+
+    def _is_before_yield(self, step: Step) -> bool:
+        graph = graph_of(self._unit.project, step.function)
+        given = [point for point in graph.points if point.kind is Kind.YIELD]
+        order = graph.order(exceptions=False)
+        return any(order.witness(graph.entry, p, given) for p in graph.within(step.call))

@@ -102,6 +102,22 @@ def onward(
     return leaving if returns or not callers else None
 
 
+def meets_again(
+    unit: Unit, function: Function, starts: Iterable[Point], around: frozenset[Function]
+) -> bool:
+    """Tell whether a backward may run behind some points of a function, there or in what calls it in sight."""
+    graph = graph_of(unit.project, function)
+    paths = feasible(unit.project, function)
+    trains = training(unit, function, graph)
+    if any(paths.witness(start, backward) for start in starts for backward in trains):
+        return True
+    return any(
+        meets_again(unit, call.function, ending(unit.project, call, function), around | {function})
+        for call in unit.project.callers(function)
+        if call.function not in around
+    )
+
+
 def ending(project: Project, site: CallSite, callee: Function) -> tuple[Point, ...]:
     """Return the moments at which what a call runs is over: where the block of a generator ends."""
     graph = graph_of(project, site.function)
