@@ -15,7 +15,8 @@ from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.project import Anonymous, Function, Module, Project
 from amp_migrate.project.imported import importers
 from amp_migrate.project.once import kept
-from amp_migrate.project.reach import upwards
+from amp_migrate.project.reach import reachable, upwards
+from amp_migrate.project.relatives import runs
 from amp_migrate.protocol.code.program import Program
 
 OFF: States = frozenset({False})
@@ -202,6 +203,23 @@ class Initialized:
     def initializes(self, call: ast.Call) -> bool:
         """Tell whether a call is one of those that initialize, or may come to one."""
         return call in self._calls or any(map(self.leads, self._project.callees(call)))
+
+    def comes_first(self, function: Function) -> bool:
+        """Tell whether a function is a method of objects that come to one of the calls while they are made."""
+        method = function.method
+        if method.cls is None or method.receiver is None or method.is_class:
+            return False
+        makers = [
+            cls.method("__init__")
+            for cls in (method.cls, *method.cls.subclasses())
+            if runs(cls, method)
+        ]
+        return all(
+            maker is not None
+            and self._exits.get((maker, False)) == ON
+            and method not in reachable(self._project, maker)
+            for maker in makers
+        )
 
     def states(self, function: Function, start: States) -> dict[Point, States]:
         """Return whether Apex may be on at each point that a run of a function may come to."""

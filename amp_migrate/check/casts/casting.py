@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from enum import Enum
 
 from amp_migrate.check.apex.assumed import Facts
@@ -64,12 +64,13 @@ class Casting:
             child = up
         return None
 
-    def typed(self) -> Iterator[tuple[Function, ast.Call, list[ast.expr]]]:
-        """Yield the calls of autocast that state a type, with what they state."""
+    def typed(self) -> Iterator[tuple[Function, ast.Call, set[str | None]]]:
+        """Yield the calls of autocast that state a type, with the names in torch of what they state."""
         for module, call in self._project.nodes(ast.Call):
             types = [k.value for k in call.keywords if k.arg == "dtype"]
             if types and self._project.external(module, call.func) in AUTOCASTS:
-                yield self._project.function_of(module, call), call, types
+                names = {self._project.external(module, t) for t in types}
+                yield self._project.function_of(module, call), call, names
 
     def _context(self, function: Function, node: ast.expr) -> Casts | None:
         call = node if isinstance(node, ast.Call) else None
@@ -144,12 +145,16 @@ class Casting:
         )
 
     def spread(
-        self, entries: Iterable[Function], sure: bool = False, inside_networks: bool = False
+        self,
+        entries: Iterable[Function],
+        sure: bool = False,
+        inside_networks: bool = False,
+        never: Callable[[Function], bool] = lambda _: False,
     ) -> dict[Function, frozenset[Casts]]:
         """Return whether casts may be on when each function that some entries reach begins.
 
         With `sure`, calls that may run something else are not followed; the forward of a network is
-        followed only with `inside_networks`.
+        followed only with `inside_networks`, and functions that `never` run then are not.
         """
         begins = {entry: frozenset({Casts.OFF}) for entry in entries}
         queue = list(begins)
@@ -158,7 +163,7 @@ class Casting:
             for point in self._program.graph(function).points:
                 if not isinstance(point.node, ast.Call):
                     continue
-                callees = self._program.calls.run(point.node)
+                callees = [f for f in self._program.calls.run(point.node) if not never(f)]
                 if inside_networks and not callees:
                     callees = forwards(self._project, point.node)
                 later = [] if callees or sure else handed(self._program, point.node)
@@ -182,3 +187,13 @@ def forwards(project: Project, call: ast.Call) -> list[Function]:
     """Return the forwards of the networks of the project that a call runs."""
     classes = project.values.instance_classes(project.module_of(call), call.func)
     return [found for cls in classes if (found := cls.method("forward")) is not None]
+
+
+def typed_anew(
+    old: Casting, new: Casting, wanted: Collection[str | None]
+) -> Iterator[tuple[Function, ast.Call]]:
+    """Yield the blocks of a new text that the old one does not have and that cast to another type than is wanted."""
+    known = {ast.unparse(call) for _, call, _ in old.typed()}
+    for function, call, names in new.typed():
+        if ast.unparse(call) not in known and not names <= set(wanted):
+            yield function, call

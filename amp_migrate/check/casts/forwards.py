@@ -13,7 +13,7 @@ from amp_migrate.check.apex.initialized import ON, initialized
 from amp_migrate.check.apex.steady import steady
 from amp_migrate.check.casts.again import called_again
 from amp_migrate.check.casts.callables import counterparts, spelled
-from amp_migrate.check.casts.casting import Casting, Casts
+from amp_migrate.check.casts.casting import Casting, Casts, typed_anew
 from amp_migrate.check.casts.differing import (
     CAST,
     DTYPE,
@@ -77,7 +77,8 @@ class Forwards:
                 yield from self._scalers.outlasting(item, self._written, self.new)
         yield from self._elsewhere()
         yield from self._scalers.stale(self.new, self._written)
-        yield from self._typed()
+        for function, call in typed_anew(self._native, self._written, TYPES[self.claims.dtype]):
+            yield differs(DTYPE, where(function, call), call)
 
     @cached_property
     def _scalers(self) -> Scalers:
@@ -198,7 +199,12 @@ class Forwards:
         native = Casting(self.new.program, facts)
         entries = self._entries(item) if entries is None else entries
         reached = initialized(self.old.program, {item.call}).spread(entries)
-        begun = native.spread(self._same([*entries, *self._behind(reached)]), inside_networks=True)
+        apex = initialized(self.old.program, {item.call}, facts)
+        begun = native.spread(
+            self._same([*entries, *self._behind(reached)]),
+            inside_networks=True,
+            never=lambda f: any(map(apex.comes_first, self._old(key(f)))),
+        )
         for at, call, function in self._runs(begun, native):
             inside = native.at(function, call, begun[function])
             if native.enabled.reached(function, call) and inside is Casts.ON:
@@ -222,14 +228,6 @@ class Forwards:
             inside = native.at(function, call, begun[function])
             if inside is Casts.ON and not self._cast_before(at):
                 yield differs(CAST, at, call)
-
-    def _typed(self) -> Iterator[tuple[Key, Difference]]:
-        """Yield the blocks that were not there and cast to another type than that of the run."""
-        known = {ast.unparse(call) for _, call, _ in self._native.typed()}
-        for function, call, types in self._written.typed():
-            names = {self.new.project.external(function.module, t) for t in types}
-            if ast.unparse(call) not in known and not names <= TYPES[self.claims.dtype]:
-                yield differs(DTYPE, where(function, call), call)
 
     def _is_reported(self, at: Where) -> bool:
         """Tell whether a rule of the run says of each call of the old text that it is not cast as before."""

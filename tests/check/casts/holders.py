@@ -1,4 +1,4 @@
-"""Objects that a library makes of a network: calling one runs the network."""
+"""Objects that run a network: what a library makes of it, and those that initialize Apex as they are made."""
 
 from __future__ import annotations
 
@@ -89,6 +89,92 @@ def main(batches, held):
 main([], [])
 """
 _CAST = "        with torch.cuda.amp.autocast():\n            learner(x, keep=True)"
+
+_CHOSEN_BEFORE = """import sys
+import torch
+from apex import amp
+
+class Runner:
+    def __init__(self, model):
+        self.model = model
+        self.fast = False
+        self.optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        self.probe(torch.randn(2, 4))
+
+    def probe(self, x):
+        return self.model(x)
+
+    def run(self, loader):
+        for x in loader:
+            with torch.cuda.amp.autocast(enabled=self.fast):
+                loss = self.model(x).mean()
+            loss.backward()
+            self.optimizer.step()
+            self.optimizer.zero_grad()
+
+class HalfRunner(Runner):
+    def __init__(self, model):
+        super().__init__(model)
+        self.model, self.optimizer = amp.initialize(self.model, self.optimizer, opt_level="O1")
+
+    def probe(self, x):
+        return self.model(x) * 2
+
+    def run(self, loader):
+        for x in loader:
+            loss = self.model(x).sum()
+            with amp.scale_loss(loss, self.optimizer) as scaled_loss:
+                scaled_loss.backward()
+            self.optimizer.step()
+            self.optimizer.zero_grad()
+
+if "--half" in sys.argv:
+    runner = HalfRunner(torch.nn.Linear(4, 1))
+else:
+    runner = Runner(torch.nn.Linear(4, 1))
+runner.run([torch.randn(2, 4)])
+"""
+_CHOSEN_AFTER = (
+    _CHOSEN_BEFORE.replace("from apex import amp\n", "")
+    .replace(
+        'self.model, self.optimizer = amp.initialize(self.model, self.optimizer, opt_level="O1")',
+        "self.scaler = torch.cuda.amp.GradScaler()",
+    )
+    .replace(
+        "            loss = self.model(x).sum()\n",
+        "            with torch.cuda.amp.autocast():\n                loss = self.model(x).sum()\n",
+    )
+    .replace(
+        """            with amp.scale_loss(loss, self.optimizer) as scaled_loss:
+                scaled_loss.backward()
+            self.optimizer.step()
+""",
+        """            self.scaler.scale(loss).backward()
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
+""",
+    )
+)
+_CHOSEN = Training(
+    "one of two classes, whose objects initialize as they are made",
+    {"run.py": _CHOSEN_BEFORE},
+    {"run.py": _CHOSEN_AFTER},
+    {
+        "what runs while the object is made is cast": (
+            (
+                "        return self.model(x) * 2",
+                "        with torch.cuda.amp.autocast():\n            return self.model(x) * 2",
+            ),
+        ),
+        "its own forward is not cast": (
+            (
+                "            with torch.cuda.amp.autocast():\n                loss",
+                "            if True:\n                loss",
+            ),
+        ),
+    },
+)
+
 HOLDERS = (
     Training(
         "what a library makes of the network is called",
@@ -109,4 +195,5 @@ HOLDERS = (
             ),
         },
     ),
+    _CHOSEN,
 )
