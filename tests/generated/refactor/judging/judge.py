@@ -17,7 +17,7 @@ from generated.refactor.project import Base, Project
 # Worst first. "invalid": the refactoring changed the program itself; "unfit": the base is not migrated or no
 # refactoring found a place; "claimed": a fix rule says that it mends what the base did not need, or the other way round;
 # "told": a note of the run states the difference: it evaluates in fp32, or cast where AMP is off, or fares otherwise
-# where gradients overflow alone.
+# where gradients overflow alone, or the one loss scale for several losses moves otherwise.
 OUTCOMES = (
     "crash",
     "broken",
@@ -35,6 +35,7 @@ UGLY = 1.5
 _UNCAST = "this evaluation runs in fp32 now and ran in fp16 under Apex"
 _CAST = "in which Apex was never on"
 _UNSCALED = "at O0 the GradScaler is off, although Apex honoured the given loss_scale there too"
+_ONE_SCALE = "one GradScaler scales all losses, where Apex had a scale for each"
 _STATIC = "unlike Apex, GradScaler skips a step whose gradients overflow"
 _TRAINS = ("step", "stepped", "overflowed", "scale", "backwards", "ended")
 
@@ -156,6 +157,8 @@ def _is_told(variant: Variant, result: Migrated, after: Side) -> bool:
         return any(words in note for note in result.notes)
 
     start, like = variant.base, known(variant.base)
+    if says(_ONE_SCALE) and not _difference(start, _unscaled(like.after), _unscaled(after)):
+        return True
     if (says(_UNCAST) or says(_CAST)) and not _difference(start, like.after, after, _TRAINS):
         return True
     if not (says(_STATIC) or says(_UNSCALED)):
