@@ -13,6 +13,7 @@ from amp_migrate.check.events.builder import Builder
 from amp_migrate.check.events.claims import Claims
 from amp_migrate.check.events.handing import handed_over
 from amp_migrate.check.events.presence import always_there
+from amp_migrate.check.events.results import paired
 from amp_migrate.check.events.sides import Key, Side, side_of
 from amp_migrate.check.events.traces import Automaton, Difference
 from amp_migrate.check.gradients.inside import stepped_inside
@@ -75,6 +76,7 @@ def compare(before: Program, after: Program, claims: Claims) -> Comparison:
         *untold(old, new, every, claims),
         *altered(old, new, claims),
         *always_there(old, new),
+        *paired(old, new, every),
     )
     for name, difference in (*forwards.differences(), *others):
         found.append(Parted(name, difference))

@@ -20,6 +20,7 @@ from check.elsewhere.moved import MOVED
 from check.elsewhere.placeholders import PLACEHOLDERS
 from check.elsewhere.shared_weights import SHARED_WEIGHTS
 from check.elsewhere.turned_off import TURNED_OFF
+from check.elsewhere.whole_results import WHOLE_RESULTS
 from check.flags.anew import ANEW
 from check.flags.done import DONE
 from check.flags.plain import KEPT, PLAIN, PLAIN_UNTOLD
@@ -45,7 +46,7 @@ EVERY = (
     *TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS, *CLAIMED, *HELPERS, *PRESENT, *ROUNDABOUT, *ACROSS_FILES,
     *SWITCHED, *DISABLED, *HOLDERS, *ROUNDS, *TEACHERS, *SPOILT, *VALIDATING, *GUARDED_CALLS, *SAME_NAMES,
     *BEHIND, *INSIDE, *STEPPED, *EARLY, *SPEEDS, *ANEW, *TURNED_OFF, *MOVED, *PLAIN, *PRODUCTS, *DONE, *PLACEHOLDERS,
-    *SHARED_WEIGHTS, *MADE_ANEW, KEPT,
+    *SHARED_WEIGHTS, *MADE_ANEW, *WHOLE_RESULTS, KEPT,
 )  # fmt: skip
 
 

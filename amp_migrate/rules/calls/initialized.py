@@ -13,7 +13,7 @@ from amp_migrate.facts.paths import path, same
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Project
 from amp_migrate.rules.base import Context
-from amp_migrate.training.origins.meant import may_be_none
+from amp_migrate.training.origins.meant import may_be_none, never_none, taken_apart
 
 
 def target_of(context: Context, site: Site) -> str:
@@ -103,10 +103,18 @@ def _values(options: Options) -> list[ast.expr]:
 def result(context: Context, site: Site, options: Options) -> str:
     """Return what the initialize gives as one value: the network alone where there may be no optimizer."""
     pair, values = _pair(site, options), _values(options)
-    if len(values) < 2 or not may_be_none(context.unit.project, site.module, values[1]):
+    if len(values) < 2 or not _may_lack(context.unit.project, site, values[1]):
         return pair
     network, optimizer = (site.module.tree.segment(value) for value in values)
     return f"({pair}) if {optimizer} is not None else {network}"
+
+
+def _may_lack(project: Project, site: Site, optimizer: ast.expr) -> bool:
+    """Tell whether an initialize may be given no optimizer, where that makes a difference to what takes its result."""
+    if may_be_none(project, site.module, optimizer):
+        return True
+    apart = taken_apart(project, site.function, site.node)
+    return not apart and not never_none(project, site.module, optimizer)
 
 
 def _pair(site: Site, options: Options) -> str:

@@ -6,9 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.facts.constants import is_none
+from amp_migrate.facts.paths import looked_up, tail
 from amp_migrate.facts.scopes import assigned
-from amp_migrate.project import Module, Project
+from amp_migrate.facts.tree import Tree
+from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.bindings import returned, unpacked
+
+_MADE = (ast.Call, ast.List, ast.Tuple, ast.ListComp)
 
 
 def meant(project: Project, module: Module, node: ast.expr) -> Iterator[ast.expr | None]:
@@ -24,6 +28,55 @@ def held(project: Project, module: Module, node: ast.expr) -> Iterator[ast.expr 
 def may_be_none(project: Project, module: Module, node: ast.expr) -> bool:
     """Tell whether None is among the values that were written for an expression."""
     return any(value is not None and is_none(value) for value in meant(project, module, node))
+
+
+def never_none(project: Project, module: Module, node: ast.expr) -> bool:
+    """Tell whether an expression is an object that something makes, whatever was written for it: never None."""
+    if isinstance(node, ast.Attribute) and not project.instance_classes(module, node.value):
+        return False
+    found = list(meant(project, module, node))
+    return bool(found) and all(isinstance(value, _MADE) and not _looks_up(value) for value in found)
+
+
+def _looks_up(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Call) and (tail(node) == "get" or looked_up(node) is not None)
+
+
+def taken_apart(
+    project: Project,
+    function: Function,
+    node: ast.AST,
+    above: frozenset[Function] = frozenset(),
+) -> bool:
+    """Tell whether what an expression of a function gives is unpacked or indexed wherever it goes, as far as that is seen."""
+    tree = function.module.tree
+    up = tree.parent(node)
+    while isinstance(up, ast.IfExp):
+        node, up = up, tree.parent(up)
+    if isinstance(up, ast.Subscript | ast.Starred):
+        return up.value is node
+    if isinstance(up, ast.Return):
+        sites = [s for s in project.callers(function) if s.function not in above]
+        above |= {function}
+        return all(s.partial or taken_apart(project, s.function, s.call, above) for s in sites)
+    if not isinstance(up, ast.Assign):
+        return False
+    names = {target.id for target in up.targets if isinstance(target, ast.Name)}
+    if len(names) + sum(isinstance(t, ast.Tuple | ast.List) for t in up.targets) < len(up.targets):
+        return False
+    reads = [n for n in function.all_nodes if isinstance(n, ast.Name) and n.id in names]
+    loads = [n for n in reads if isinstance(n.ctx, ast.Load)]
+    return function.node is not None and all(_is_apart(tree, n) for n in loads) if names else True
+
+
+def _is_apart(tree: Tree, name: ast.Name) -> bool:
+    """Tell whether a read of a variable takes it apart."""
+    up = tree.parent(name)
+    if isinstance(up, ast.Subscript | ast.Starred):
+        return up.value is name
+    return isinstance(up, ast.Assign) and all(
+        isinstance(t, ast.Tuple | ast.List) for t in up.targets
+    )
 
 
 def _meant(
