@@ -114,7 +114,11 @@ def _spelt(
             late = set()
             continue
         changed = [path for path, outcome in outcomes.items() if outcome.after is not None]
-        done = {(f.path, *f.span[:2]) for f in plan.findings() if f.code in _SPELT}
+        done = {
+            (f.path, *f.span[:2])
+            for f in plan.findings()
+            if f.code in _SPELT or (f.code == "AMP101" and f.status is Status.MIGRATED)
+        }
         left = left_as_it_was(trees, changed, done) if spelt else set()
         if not left:
             return plan, units, judgement

@@ -20,8 +20,8 @@ from amp_migrate.apex.writes import (
 )
 from amp_migrate.facts.constants import string
 from amp_migrate.facts.paths import LOOKS
-from amp_migrate.facts.scopes import ScopeNode
 from amp_migrate.facts.tree import FunctionNode
+from amp_migrate.facts.variables import Variable, variable
 from amp_migrate.project import Module, Project
 from amp_migrate.project.programs import beside, is_touched_elsewhere
 from amp_migrate.values.written import constants, written
@@ -49,7 +49,7 @@ def entries(project: Project, module: Module, mapping: ast.expr, use: ast.AST) -
         found = reader.read(mapping, use)
     except Unread:
         return None
-    if not isinstance(mapping, ast.Name | ast.Subscript):
+    if not isinstance(mapping, ast.Name | ast.Attribute | ast.Subscript):
         varied = any(value in (VARIES, SOMETIMES) for value in found.values())
         return None if varied else found
     if any(not isinstance(found.get(key), ast.Constant | None) for key in reader.late):
@@ -77,12 +77,17 @@ class _Reader:
         if isinstance(node, ast.Call):
             return self._call(node, use)
         keys: list[str] = []
-        while isinstance(node, ast.Subscript):
+        while (found := self._variable(node)) is None and isinstance(node, ast.Subscript):
             keys.insert(0, _key(node.slice))
             node = node.value
-        if isinstance(node, ast.Name):
-            return self._stored(node, keys, use)
-        raise Unread
+        if found is None:
+            raise Unread
+        return self._stored(found, keys, use)
+
+    def _variable(self, node: ast.expr) -> Variable | None:
+        """Return a variable, or a part of a collection that is assigned once."""
+        found = variable(self._module.scopes, node)
+        return found if found is not None and (not found.part or found.value()) else None
 
     def _display(self, node: ast.Dict, use: ast.AST) -> Entries:
         found: Entries = {}
@@ -132,15 +137,15 @@ class _Reader:
             found = merged(found, more)
         return found
 
-    def _stored(self, name: ast.Name, keys: list[str], use: ast.AST) -> Entries:
+    def _stored(self, name: Variable, keys: list[str], use: ast.AST) -> Entries:
         """Return what the mapping of a variable, or the one under `keys` in it, holds."""
-        scope = self._module.scopes.owner(name)
-        first = self._first(scope, name.id)
+        scope, first = name.body(), self._first(name)
         if not isinstance(scope, FunctionNode | ast.Module):
             raise Unread
-        if isinstance(first, ast.Name) and self._module.scopes.owner(first) is scope:
+        other = variable(self._module.scopes, first)
+        if other is not None and other.body() is scope:
             self._follow()
-            return self._stored(first, keys, use)
+            return self._stored(other, keys, use)
         if keys:
             value = self._stored(name, keys[:-1], use).get(keys[-1])
             if value is None or value in (VARIES, SOMETIMES):
@@ -148,23 +153,25 @@ class _Reader:
         else:
             value = first
         writes = [Write(self._tree.statement(value), self.read(value, value))]
-        for place in self._places(scope, name.id, keys):
+        for place in self._places(name, keys):
             writes += self._written(place)
         if not keys:
-            self._close(scope, name.id)
+            self._close(name)
         found: Entries = {}
         early = in_time(self._module, scope, writes, use)
+        if name.part and writes[0] not in early:
+            raise Unread
         for write in early:
             sometimes: Entries = dict.fromkeys(write.entries, SOMETIMES)
             found = merged(found, write.entries if write.always else sometimes)
         met = {write.node for write in early}
         self.late |= {key for write in writes if write.node not in met for key in write.entries}
-        return self._without_inner(scope, name.id, keys, found)
+        return self._without_inner(name, keys, found)
 
-    def _close(self, scope: ScopeNode, name: str) -> None:
+    def _close(self, name: Variable) -> None:
         """Refuse a variable of a module that other files may write to."""
-        if isinstance(scope, ast.Module) and is_touched_elsewhere(
-            self._project, self._module, name
+        if isinstance(name.scope, ast.Module) and is_touched_elsewhere(
+            self._project, self._module, name.name
         ):
             raise Unread
 
@@ -174,19 +181,16 @@ class _Reader:
         if self._followed > _LONGEST:
             raise Unread
 
-    def _first(self, scope: ScopeNode | None, name: str) -> ast.expr:
+    def _first(self, name: Variable) -> ast.expr:
         """Return the value of the only assignment to a variable."""
-        bindings = self._module.scopes.bindings(scope, name) if scope is not None else []
-        stmt = self._tree.parent(bindings[0]) if len(bindings) == 1 else None
-        if isinstance(stmt, ast.Assign) and len(stmt.targets) == 1 and stmt.targets[0] in bindings:
-            return stmt.value
-        if isinstance(stmt, ast.AnnAssign) and stmt.value is not None:
-            return stmt.value
-        raise Unread
+        value = name.value()
+        if value is None:
+            raise Unread
+        return value
 
-    def _places(self, scope: ScopeNode, name: str, keys: list[str]) -> Iterator[ast.expr]:
+    def _places(self, name: Variable, keys: list[str]) -> Iterator[ast.expr]:
         """Yield the expressions that read the mapping itself."""
-        for node in self._module.scopes.reads(scope, name):
+        for node in name.reads:
             place: ast.expr | None = node
             for key in keys:
                 place = item_of(self._tree.parent(place), place, key) if place else None
@@ -208,21 +212,18 @@ class _Reader:
         elif isinstance(up, ast.Dict):
             if not any(k is None and v is place for k, v in zip(up.keys, up.values, strict=True)):
                 raise Unread
-        elif isinstance(up, ast.Assign) and isinstance(alias := up.targets[0], ast.Name):
+        elif isinstance(up, ast.Assign) and (alias := self._variable(up.targets[0])):
             yield from self._renamed(up, alias)
         elif up is not self._end and not is_looked_at(up, place):
             raise Unread
 
-    def _renamed(self, statement: ast.Assign, alias: ast.Name) -> Iterator[Write]:
+    def _renamed(self, statement: ast.Assign, alias: Variable) -> Iterator[Write]:
         """Yield what is written to a mapping by a name that it alone gets."""
-        scope = self._module.scopes.owner(alias)
-        if scope is None or len(statement.targets) > 1:
-            raise Unread
-        if self._first(scope, alias.id) is not statement.value:
+        if len(statement.targets) > 1 or self._first(alias) is not statement.value:
             raise Unread
         self._follow()
-        self._close(scope, alias.id)
-        for place in self._places(scope, alias.id, []):
+        self._close(alias)
+        for place in self._places(alias, []):
             yield from self._written(place)
 
     def _item(self, item: ast.Subscript) -> Iterator[Write]:
@@ -242,13 +243,11 @@ class _Reader:
         elif method.attr not in _ASKING | _GIVING:
             raise Unread
 
-    def _without_inner(
-        self, scope: ScopeNode, name: str, keys: list[str], found: Entries
-    ) -> Entries:
+    def _without_inner(self, name: Variable, keys: list[str], found: Entries) -> Entries:
         """Refuse where a mapping inside this one is handed out by other ways than its key."""
         if not any(isinstance(value, ast.Dict | ast.Call) for value in found.values()):
             return found
-        for place in self._places(scope, name, keys):
+        for place in self._places(name, keys):
             up = self._tree.parent(place)
             if isinstance(up, ast.Attribute) and up.attr in _GIVING:
                 raise Unread

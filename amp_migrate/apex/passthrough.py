@@ -5,8 +5,11 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.facts.paths import path
+from amp_migrate.facts.variables import collects, variable
+from amp_migrate.flow import evaluate
 from amp_migrate.project import Function, Module, Project
 
+_LONGEST = 10
 _HANDED_ON = frozenset(
     {"initialize", "scale_loss", "master_params", "state_dict", "load_state_dict"}
 )
@@ -40,12 +43,29 @@ def _hands_on(project: Project, function: Function) -> str | None:
     body = function.node.body
     if ast.get_docstring(function.node, clean=False) is not None:
         body = body[1:]
-    call = _returned(project, function.module, body)
+    call = _returned(project, function.module, [s for s in body if not _is_idle(function, s)])
     if call is None or not _same_arguments(function, call):
         return None
     name = project.external(function.module, call.func) or ""
     tail = name.removeprefix("apex.amp.")
     return name if tail != name and tail in _HANDED_ON else None
+
+
+def _is_idle(function: Function, statement: ast.stmt) -> bool:
+    """Tell whether a statement never runs, or keeps parameters for the call that is returned."""
+    if isinstance(statement, ast.If):
+        return not statement.orelse and evaluate(statement.test) is False
+    if not isinstance(statement, ast.Assign):
+        return False
+    scopes, acts = function.module.scopes, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
+    kept = variable(scopes, statement.targets[0]) if len(statement.targets) == 1 else None
+    if kept is None or kept.value() is not statement.value:
+        return False
+    own = all(scopes.scope_of(node) is function.node for node in kept.places)
+    return own and not any(
+        isinstance(node, acts) or (isinstance(node, ast.Call) and not collects(scopes, node))
+        for node in ast.walk(statement.value)
+    )
 
 
 def _returned(project: Project, module: Module, body: list[ast.stmt]) -> ast.Call | None:
@@ -81,15 +101,28 @@ def _same_arguments(function: Function, call: ast.Call) -> bool:
     """Tell whether a call gets the parameters of a function, all of them and in their order."""
     parameters = function.parameters
     given = [
-        path(node.value) if isinstance(node, ast.Starred) else path(node) for node in call.args
+        _meant(function, node.value if isinstance(node, ast.Starred) else node)
+        for node in call.args
     ]
     wanted: list[str | None] = list(parameters.positional)
     if parameters.vararg:
         wanted.append(parameters.vararg)
-    named = {k.arg: path(k.value) for k in call.keywords}
+    named = {k.arg: _meant(function, k.value) for k in call.keywords}
     return (
         given == wanted
         and not parameters.defaults
         and not parameters.keyword_only
         and named == ({None: parameters.kwarg} if parameters.kwarg else {})
     )
+
+
+def _meant(function: Function, node: ast.expr) -> str | None:
+    """Return the path that an argument reads, or that was put into what it reads before."""
+    scopes = function.module.scopes
+    for _ in range(_LONGEST):
+        found = variable(scopes, node)
+        value = found.value() if found is not None else None
+        if value is None or scopes.scope_of(value) is not function.node:
+            break
+        node = value
+    return path(node)

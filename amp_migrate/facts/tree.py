@@ -24,6 +24,7 @@ class Respelt(NamedTuple):
 
     `unused` are the statements that do nothing since then. `asks`: it is no use of Apex, but asked for a mark of it.
     `named`: it is a lambda, and a function since then. `clips`: it is a clip, and stands behind calls since then.
+    `imports`: it is an assignment of Apex, and an import since then.
     """
 
     before: tuple[int, int]
@@ -32,6 +33,7 @@ class Respelt(NamedTuple):
     asks: bool = False
     named: bool = False
     clips: bool = False
+    imports: bool = False
 
 
 class Said(NamedTuple):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from amp_migrate.apex.mapping import entries
 from amp_migrate.apex.sites import AMP_CALLS
+from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.flow import Kind
 from amp_migrate.plain.held import Held, Holding
@@ -14,6 +15,7 @@ from amp_migrate.plain.stays import Moment
 from amp_migrate.project import Function, Project
 
 _LONGEST = 10
+_PATHS = (ast.Name, ast.Attribute)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,26 @@ class Calls:
         if found is None or at is None or found.node is node:
             return None
         return found if self._holding.stays(found.node, found.moment, at) else None
+
+    def imported(self, statement: ast.Assign) -> str | None:
+        """Return the import that does what an assignment of amp, or a function of it, does: ``mixed = apex.amp``."""
+        tree, target, value = self._module.tree, statement.targets[0], statement.value
+        name = self._project.apex(self._module, value)
+        if len(statement.targets) > 1 or not isinstance(target, ast.Name) or name is None:
+            return None
+        span = tree.span(statement)
+        if span.line < span.end_line or isinstance(tree.parent(statement), ast.ClassDef):
+            return None
+        package, _, last = name.rpartition(".")
+        if name != "apex.amp" and (package != "apex.amp" or last not in AMP_CALLS):
+            return None
+        others = [b for b in self._module.scopes.bound(target) if b is not target]
+        if not all(is_none(assigned(tree, other)) for other in others):
+            return None
+        if not isinstance(value, _PATHS) or not self._holding.is_imported(value):
+            return None
+        renamed = f" as {target.id}" if last != target.id else ""
+        return f"from {package} import {last}{renamed}"
 
     def _is_plain_amp(self, node: ast.expr) -> bool:
         if not self._is_amp(node):
@@ -171,7 +193,7 @@ class Calls:
     def _filled(self, node: ast.expr, at: Moment) -> tuple[str, tuple[ast.expr, ...]] | None:
         """Return the entries of a dictionary that is filled step by step, those that stay as they were stored."""
         found = entries(self._project, self._module, node, at.point.node)
-        if not found or not isinstance(node, ast.Name):
+        if not found or self._holding.variable(node) is None:
             return None
         texts: dict[str, str] = {}
         moved = True
@@ -200,7 +222,18 @@ class Calls:
         bare = double and isinstance(at.point.node, ast.Call) and not at.point.node.args
         if bare and (filled := self._filled(node, at)) is not None:
             return filled
+        deeper = self._written(found.node, double, at)
+        if deeper is not None and (not double or not self._is_read(found.node, at)):
+            return deeper[0], (*found.through, *deeper[1])
         return f"{'**' if double else '*'}{found.node.id}", found.through
+
+    def _is_read(self, mapping: ast.Name, at: Moment) -> bool:
+        """Tell whether the options of a call of `initialize` can be read where they are."""
+        call = at.point.node
+        starts = isinstance(call, ast.Call) and self._project.apex(self._module, call.func)
+        return starts == "apex.amp.initialize" and bool(
+            entries(self._project, self._module, mapping, call)
+        )
 
     def text(self, node: ast.expr) -> str:
         """Return an expression in one line."""

@@ -36,9 +36,8 @@ class Choices:
         self._holding = holding
         self._project, self._module = holding.project, holding.module
 
-    def of(self, item: ast.withitem) -> Chosen | None:
+    def of(self, use: ast.expr) -> Chosen | None:
         """Return what a `with` enters, as a call of `amp.scale_loss`; None where it is one, or something else."""
-        use = item.context_expr
         scaling = self._scaling(use)
         if scaling is not None:
             return None if scaling is use else Chosen(use, scaling, ())

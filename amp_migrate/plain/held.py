@@ -156,48 +156,39 @@ class Holding(Keeping):
         if found is None or isinstance(node, ast.Attribute) != self.is_namespace(found.node):
             return None
         value = (self.items(found.node) or {}).get(key)
-        if value is None or (
-            isinstance(base, ast.Name) and self._is_written(base, node, found, at)
-        ):
+        if value is None or self._is_written(base, node, found, at):
             return None
         return Held(value, found.moment, (node, *found.through))
 
-    def filling(self, name: ast.Name) -> tuple[ast.expr, ...]:
-        """Return a name, with the items that are stored under it; nothing where it is named for more than that."""
-        tree, scopes = self.module.tree, self.module.scopes
-        found: list[ast.expr] = [name]
-        for node in tree.nodes(ast.Name):
-            if node.id != name.id or node is name or isinstance(node.ctx, ast.Store):
+    def filling(self, node: ast.expr) -> tuple[ast.expr, ...]:
+        """Return a variable, with the items that are stored under it; nothing where it is named for more than that."""
+        known, found = self.variable(node), [node]
+        for place in known.reads if known is not None else ():
+            if place is node:
                 continue
-            if scopes.owner(node) is not scopes.owner(name):
-                continue
-            up = tree.parent(node)
+            up = self.module.tree.parent(place)
             if not isinstance(up, ast.Subscript) or not isinstance(up.ctx, ast.Store):
                 return ()
-            found += [node, up]
+            found += [place, up]
         return tuple(found)
 
     def is_whole(self, node: ast.expr, made: Held, at: Moment) -> bool:
         """Tell whether a collection that an expression gives has all that it was made with, and nothing else."""
         if made.node is node or isinstance(made.node, ast.Tuple):
             return True
-        return isinstance(node, ast.Name) and not self._is_written(node, None, made, at)
+        return self.variable(node) is not None and not self._is_written(node, None, made, at)
 
-    def _is_written(self, base: ast.Name, item: ast.expr | None, made: Held, at: Moment) -> bool:
+    def _is_written(self, base: ast.expr, item: ast.expr | None, made: Held, at: Moment) -> bool:
         """Tell whether an item of a collection, or any, may be another one than it was made with."""
         known = term(item) if item is not None else None
         here = made.moment.graph is at.graph
         between = at.graph.order().between(made.moment.point, at.point) if here else set()
-        scopes, tree = self.module.scopes, self.module.tree
-        items: list[ast.Subscript | ast.Attribute] = [
-            *tree.nodes(ast.Subscript),
-            *tree.nodes(ast.Attribute),
-        ]
-        for node in items:
-            name = node.value
-            if isinstance(node.ctx, ast.Load) or not isinstance(name, ast.Name):
+        collection = self.variable(base)
+        for place in collection.places if collection is not None else ():
+            node = self.module.tree.parent(place)
+            if not isinstance(node, ast.Subscript | ast.Attribute) or node.value is not place:
                 continue
-            if name.id != base.id or scopes.owner(name) is not scopes.owner(base):
+            if isinstance(node.ctx, ast.Load):
                 continue
             target = term(node)
             if target is not None and known is not None and target.text != known.text:

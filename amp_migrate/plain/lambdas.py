@@ -49,7 +49,7 @@ def apart(found: Named, module: Module, pieces: Collection[Piece]) -> bool:
 
 
 def _may_train(project: Project, module: Module, node: ast.Lambda) -> bool:
-    """Tell whether something in a lambda, or in what it calls, runs a backward, steps or looks at gradients."""
+    """Tell whether something in a lambda, or in what it calls, runs a backward, steps, looks at gradients or starts Apex."""
 
     def onward(place: _Place) -> Iterator[_Place]:
         for part in ast.walk(place[1]):
@@ -66,7 +66,8 @@ def _may_train(project: Project, module: Module, node: ast.Lambda) -> bool:
 
 def _trains(project: Project, module: Module, node: ast.AST) -> bool:
     if isinstance(node, ast.Call):
-        return tail(node) in _TRAINING or clips(project, module, node)
+        starts = project.apex(module, node.func) == "apex.amp.initialize"
+        return starts or tail(node) in _TRAINING or clips(project, module, node)
     return isinstance(node, ast.Attribute) and node.attr == "grad"
 
 

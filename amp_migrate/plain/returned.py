@@ -14,10 +14,11 @@ from amp_migrate.facts.paths import path, same
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.plain.choice import Chosen
 from amp_migrate.plain.held import Holding
-from amp_migrate.plain.unused import method_of
+from amp_migrate.plain.unused import is_manager, method_of
 
 _ACTS = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
 _BOUND = (ast.Lambda, ast.comprehension, *_ACTS[1:])
+_DEEPEST = 3
 _Body = ast.FunctionDef | ast.Lambda
 _Leaf = tuple[_Body, ast.Call, ast.expr | None]
 
@@ -28,24 +29,32 @@ class Returning:
     def __init__(self, holding: Holding) -> None:
         self._project, self._module = holding.project, holding.module
 
-    def of(self, item: ast.withitem) -> Chosen | None:
+    def of(self, use: ast.expr) -> Chosen | None:
         """Return what a `with` enters, as a call of `amp.scale_loss`; None where no function returns one."""
-        use = item.context_expr
-        leaves = self._leaves(use) if isinstance(use, ast.Call) else None
-        if not isinstance(use, ast.Call) or not leaves:
+        if not isinstance(use, ast.Call) or self._is_scaling(use):
             return None
+        return self._chosen(use, use, (use.func,), _DEEPEST)
+
+    def _chosen(
+        self, use: ast.Call, call: ast.Call, through: tuple[ast.expr, ...], depth: int
+    ) -> Chosen | None:
+        """Return what a `with` enters as far as it comes down to a call; `through` are the functions called on the way."""
         scaling: list[tuple[ast.Call, ast.Call]] = []
         plain: list[ast.expr] = []
+        leaves = self._leaves(call) or []
         for body, leaf, receiver in leaves:
-            given = _given(body, use, receiver)
+            given = _given(body, call, receiver)
             if given is None or not self._means_the_same(use, leaf, given):
                 return None
-            if self._project.apex(self._module, leaf.func) == "apex.amp.scale_loss" and leaf.args:
+            if self._is_scaling(leaf):
                 if not _may_move(leaf, given):
                     return None
                 scaling.append((leaf, _put_in(leaf, given)))
             elif self._project.external(self._module, leaf.func) == "contextlib.nullcontext":
                 plain += _put_in(leaf, given).args
+            elif len(leaves) == 1 and depth and _may_move(leaf, given):
+                inner = _put_in(leaf, given)
+                return self._chosen(use, inner, (*through, inner.func), depth - 1)
             else:
                 return None
         if not scaling:
@@ -55,12 +64,17 @@ class Returning:
         alike = alike and all(same(loss, written.args[0]) for loss in plain)
         if not alike or len(plain) != len(leaves) - len(scaling):
             return None
-        return Chosen(use, leaf, (use.func,), ast.unparse(written))
+        return Chosen(use, leaf, through, ast.unparse(written))
+
+    def _is_scaling(self, call: ast.Call) -> bool:
+        return (
+            bool(call.args) and self._project.apex(self._module, call.func) == "apex.amp.scale_loss"
+        )
 
     def _leaves(self, use: ast.Call) -> list[_Leaf] | None:
         """Return what the functions that a name is bound to, or the method, may return; None where not all is known."""
         receiver = use.func.value if isinstance(use.func, ast.Attribute) else None
-        bodies = self._named(use.func) if receiver is None else self._method(use, receiver)
+        bodies = self._named(use) if receiver is None else self._method(use, receiver)
         found: list[_Leaf] = []
         for body in bodies:
             results = list(_results(body)) if body is not None else [None]
@@ -72,8 +86,9 @@ class Returning:
                 found.append((body, result, receiver))
         return found
 
-    def _named(self, name: ast.expr) -> list[_Body | None]:
+    def _named(self, use: ast.Call) -> list[_Body | None]:
         """Return the functions and lambdas that a name is bound to; None for anything else."""
+        name = use.func
         owner = self._module.scopes.owner(name) if isinstance(name, ast.Name) else None
         if owner is None or not isinstance(name, ast.Name):
             return []
@@ -81,10 +96,28 @@ class Returning:
         for binding in self._module.scopes.bindings(owner, name.id):
             body = assigned(self._module.tree, binding)
             if isinstance(binding, ast.FunctionDef):
-                found.append(None if binding.decorator_list else binding)
+                odd = binding.decorator_list and not self._hands_out(binding, use)
+                found.append(None if odd else binding)
             else:
                 found.append(body if isinstance(body, ast.Lambda) else None)
         return found
+
+    def _hands_out(self, function: ast.FunctionDef, use: ast.Call) -> bool:
+        """Tell whether a function is a context manager that hands out what Apex, or a function it gets, makes of a loss.
+
+        One that only gives a `with` what Apex makes of a loss that it gets may stay.
+        """
+        made = entered(function)
+        if made is None or not made.args:
+            return False
+        if not is_manager(self._project, self._module, function):
+            return False
+        args = function.args
+        names = {a.arg for a in [*args.posonlyargs, *args.args]}
+        func, loss = made.func, made.args[0]
+        handed = isinstance(func, ast.Name) and func.id in names
+        stays = isinstance(self._module.tree.parent(use), ast.withitem)
+        return handed or not (stays and isinstance(loss, ast.Name) and loss.id in names)
 
     def _method(self, use: ast.Call, receiver: ast.expr) -> list[_Body | None]:
         """Return the only method of this file that a call runs, on an object that a path names."""
@@ -107,8 +140,26 @@ def _results(body: _Body) -> Iterator[ast.expr | None]:
     if isinstance(body, ast.Lambda):
         yield from _arms(body.body)
         return
+    inner = entered(body)
+    if inner is not None:
+        yield inner
+        return
     begun = ast.get_docstring(body, clean=False) is not None
     yield from _of_block(body.body[1:] if begun else body.body)
+
+
+def entered(function: ast.FunctionDef) -> ast.Call | None:
+    """Return the call whose context a function enters to yield what that gives, and does nothing else."""
+    block = function.body[-1]
+    begun = ast.get_docstring(function, clean=False) is not None
+    if not isinstance(block, ast.With) or len(function.body) != 1 + begun or len(block.items) > 1:
+        return None
+    made, alias = block.items[0].context_expr, block.items[0].optional_vars
+    yielded = block.body[0].value if isinstance(block.body[0], ast.Expr) else None
+    if not isinstance(yielded, ast.Yield) or yielded.value is None or len(block.body) > 1:
+        return None
+    handed = alias is not None and path(alias) is not None and path(alias) == path(yielded.value)
+    return made if handed and isinstance(made, ast.Call) else None
 
 
 def _of_block(block: list[ast.stmt]) -> Iterator[ast.expr | None]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from amp_migrate.apex.mapping import entries
 from amp_migrate.apex.sites import AMP_CALLS, Kind, Site
+from amp_migrate.facts.paths import tail
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plain.behind import Behind, behind, free
 from amp_migrate.plain.calls import Calls, Plain
@@ -16,7 +17,7 @@ from amp_migrate.plain.held import Holding
 from amp_migrate.plain.inline import Inlined, Inlining
 from amp_migrate.plain.lambdas import Named, apart, named
 from amp_migrate.plain.marks import Idle, idle, mentions_mark
-from amp_migrate.plain.returned import Returning
+from amp_migrate.plain.returned import Returning, entered
 from amp_migrate.plain.unused import Reads, Unused
 from amp_migrate.plain.write import (
     Piece,
@@ -87,9 +88,15 @@ def _is_hidden(project: Project, site: Site) -> bool:
         )
     if isinstance(site.module.tree.parent(site.node), ast.Return | ast.Lambda):
         return site.kind in _TAKING
-    if site.kind is Kind.SCALE_LOSS and is_chosen(site):
+    if site.kind is Kind.SCALE_LOSS and (is_chosen(site) or _is_handed_out(site)):
         return True
     return site.kind in _TAKING and _is_unpacked(project, site)
+
+
+def _is_handed_out(site: Site) -> bool:
+    """Tell whether a context manager only hands out what a call gives."""
+    node = site.function.node
+    return isinstance(node, ast.FunctionDef) and entered(node) is site.call
 
 
 def _is_unpacked(project: Project, site: Site) -> bool:
@@ -124,7 +131,7 @@ class _File:
             if len(kept) == len(spellings):
                 return self._written(spellings, unused, reads)
             spellings = kept
-        alone = self._idle() or self._lambdas([]) or self._clips([])
+        alone = self._idle() or self._lambdas([]) or self._clips([]) or self._imports([])
         return self._written([], [], Reads(self._holding)) if alone else None
 
     def _idle(self) -> list[Idle]:
@@ -140,6 +147,16 @@ class _File:
         found = [one for one in behind(self._project, self._module) if free(one, pieces)]
         return [one for one in found if not self._is_excluded(one.statements[0])]
 
+    def _imports(self, unused: Collection[Unused]) -> list[tuple[ast.Assign, str]]:
+        """Return the assignments of Apex that stay, each with the import that does the same."""
+        gone = {item.value for item in unused}
+        found = ((stmt, self._calls.imported(stmt)) for stmt in self._tree.nodes(ast.Assign))
+        return [
+            (stmt, text)
+            for stmt, text in found
+            if text is not None and stmt.value not in gone and not self._is_excluded(stmt)
+        ]
+
     def _spellings(self) -> Iterable[_Spelling]:
         for call in self._tree.nodes(ast.Call):
             plain = self._calls.plain(call)
@@ -148,8 +165,10 @@ class _File:
                 yield _Spelling(call, plain.callee, plain.through, plain)
             elif inlined is not None:
                 yield _Spelling(call, inlined.returned.func, (call.func,), None, inlined)
-        for item in self._tree.nodes(ast.withitem):
-            chosen = self._choices.of(item) or self._returning.of(item)
+        entered = [item.context_expr for item in self._tree.nodes(ast.withitem)]
+        calls = (c for c in self._tree.nodes(ast.Call) if tail(c) == "enter_context" and c.args)
+        for use in (*entered, *(call.args[0] for call in calls)):
+            chosen = self._choices.of(use) or self._returning.of(use)
             if chosen is not None:
                 yield _Spelling(chosen.use, chosen.scaling, chosen.through, chosen=chosen)
         paths: list[ast.Name | ast.Subscript | ast.Attribute] = [
@@ -203,6 +222,9 @@ class _File:
         for clip in self._clips(pieces):
             pieces += clip.pieces
             calls[clip.statements[0]] = frozenset(clip.statements)
+        for statement, text in self._imports(unused):
+            pieces.append(Piece(self._tree.span(statement), text))
+            calls[statement] = frozenset()
         return written(self._tree, pieces, calls)
 
     def _target(self, statement: ast.stmt, reads: Reads) -> object:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 from functools import cache
+from typing import TypeGuard
 
 from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import root
 from amp_migrate.facts.scopes import assigned
+from amp_migrate.facts.variables import Variable, variable
 from amp_migrate.flow import Graph, Graphs, Known, Point, Term, cautious, keeping, term
 from amp_migrate.flow.assumption import NOTHING
 from amp_migrate.flow.changes import after
@@ -54,7 +56,7 @@ class Keeping:
         known = self._term(node)
         if known is None or not self._same_names(node, until):
             return False
-        if self.is_apex(node) and self._is_imported(node):
+        if self.is_apex(node) and self.is_imported(node):
             return True
         if at.graph is not until.graph:
             return isinstance(node, ast.Name) and self._is_final(node.id, until)
@@ -89,7 +91,7 @@ class Keeping:
         names = [part for part in ast.walk(node) if isinstance(part, ast.Name)]
         return all(scopes.find(here, name.id) is scopes.owner(name) for name in names)
 
-    def _is_imported(self, node: ast.expr) -> bool:
+    def is_imported(self, node: ast.expr) -> bool:
         """Tell whether the name that an expression starts with is one that is only imported, or None."""
         name = root(node)
         start = next((n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == name), None)
@@ -139,29 +141,37 @@ class Keeping:
             node = ast.parse(text, mode="eval").body
         except SyntaxError:
             return False
-        base = node.value if isinstance(node, ast.Subscript) else None
-        if not isinstance(base, ast.Name):
+        base = node.value if isinstance(node, ast.Subscript | ast.Attribute) else None
+        root, scopes = at.graph.root, self.module.scopes
+        if not isinstance(base, ast.Name) or isinstance(root, ast.GeneratorExp):
             return False
-        root = at.graph.root
-        own = [] if isinstance(root, ast.GeneratorExp) else self.module.scopes.spelt(root, base.id)
-        return bool(own) and self.is_closed(own[0], ast.Dict(keys=[], values=[]))
+        spelt = scopes.spelt(scopes.find(root, base.id), base.id)
+        own = scopes.spelt(root, base.id) if isinstance(node, ast.Subscript) else []
+        if own and self.is_closed(own[0], ast.Dict(keys=[], values=[])):
+            return True
+        parts = (self.module.tree.parent(name) for name in spelt)
+        found = next((variable(scopes, p) for p in parts if _is_spelt(p, text)), None)
+        return found is not None and all(scopes.scope_of(n) is root for n in found.places)
 
     def is_closed(self, node: ast.expr, display: ast.expr) -> bool:
         """Tell whether the collection of a variable is reached through that variable alone, item by item."""
-        if not isinstance(node, ast.Name):
+        found = self.variable(node)
+        if found is None:
             return False
-        scopes = self.module.scopes
-        owner = scopes.owner(node)
-        if isinstance(owner, ast.Module) and self.is_touched_elsewhere(node.id):
+        if isinstance(found.scope, ast.Module) and self.is_touched_elsewhere(found.name):
             return False
-        return all(self._looks_in(name, display) for name in scopes.spelt(owner, node.id))
+        return all(self._looks_in(place, display) for place in found.places)
 
-    def _looks_in(self, name: ast.Name, display: ast.expr) -> bool:
-        up = self.module.tree.parent(name)
-        if not isinstance(name.ctx, ast.Load):
+    def variable(self, node: ast.expr) -> Variable | None:
+        """Return the variable, or the part of a collection that serves as one, that an expression reads."""
+        return variable(self.module.scopes, node)
+
+    def _looks_in(self, place: ast.expr, display: ast.expr) -> bool:
+        up = self.module.tree.parent(place)
+        if not isinstance(getattr(place, "ctx", None), ast.Load):
             return True
         if isinstance(up, ast.Subscript):
-            return up.value is name and isinstance(up.slice, ast.Constant)
+            return up.value is place and isinstance(up.slice, ast.Constant)
         if isinstance(up, ast.Attribute):
             return self.is_namespace(display)
         return isinstance(up, ast.Starred) or (isinstance(up, ast.keyword) and up.arg is None)
@@ -192,6 +202,12 @@ class Keeping:
             isinstance(node, ast.Call)
             and self.project.external(self.module, node.func) in _NAMESPACES
         )
+
+
+def _is_spelt(node: ast.AST | None, text: str) -> TypeGuard[ast.expr]:
+    """Tell whether a node is an expression that a term has this text for."""
+    known = term(node) if isinstance(node, ast.expr) else None
+    return known is not None and known.text == text
 
 
 def _operands(node: ast.expr) -> list[ast.expr]:

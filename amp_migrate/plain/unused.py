@@ -37,6 +37,12 @@ def method_of(project: Project, module: Module, call: ast.Call) -> ast.FunctionD
     return node if cls is not None and node in cls.node.body and len(cls.node.body) > 1 else None
 
 
+def is_manager(project: Project, module: Module, function: ast.FunctionDef) -> bool:
+    """Tell whether a function is a context manager by its only decorator."""
+    made = [project.external(module, node) for node in function.decorator_list]
+    return made == ["contextlib.contextmanager"]
+
+
 def _spells(module: Module, name: str) -> bool:
     """Tell whether a file has a name as a string, by which `getattr` may find it."""
     if name not in module.tree.text:
@@ -67,6 +73,8 @@ class Reads:
     def key(self, node: ast.expr) -> Key | None:
         """Return what tells a variable, or an item of one, from others."""
         base = node.value if isinstance(node, ast.Subscript | ast.Attribute) else node
+        if isinstance(base, ast.Subscript | ast.Attribute) and self._holding.variable(base):
+            base = base.value
         known = term(node) if isinstance(base, ast.Name) else None
         if not isinstance(base, ast.Name) or known is None:
             return None
@@ -119,7 +127,9 @@ class Reads:
     def _functions(self, key: Key) -> Iterator[Unused]:
         owner, name = key
         for node in self._module.scopes.bindings(owner, name) if owner is not None else ():
-            if isinstance(node, ast.FunctionDef) and not node.decorator_list:
+            if isinstance(node, ast.FunctionDef) and (
+                not node.decorator_list or is_manager(self._holding.project, self._module, node)
+            ):
                 yield Unused(node, node)
 
     def _is_calm(self, value: ast.expr) -> bool:

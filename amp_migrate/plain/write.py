@@ -87,7 +87,8 @@ def of_chosen(tree: Tree, chosen: Chosen) -> Piece:
 def of_unused(tree: Tree, unused: Unused) -> Piece:
     """Return what takes the place of a value that nothing reads."""
     deletes = isinstance(unused.statement, ast.Delete)
-    span = tree.span(unused.statement if deletes and unused.statement else unused.value)
+    whole = unused.statement if deletes and unused.statement else unused.value
+    span = Span(*_start(tree, whole), *tree.span(whole)[2:])
     lines = span.end_line - span.line
     entry = _entry(tree, unused)
     if entry is not None:
@@ -141,8 +142,9 @@ def written(
             _moved(tree, node, ordered),
             tuple(spans[_moved(tree, stmt, ordered)] for stmt in gone),
             isinstance(node, ast.If | ast.Assert | ast.IfExp),
-            isinstance(node, ast.Assign),
+            isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda),
             isinstance(node, ast.Expr),
+            isinstance(node, ast.Assign) and not isinstance(node.value, ast.Lambda),
         )
         for node, gone in calls.items()
     )
@@ -151,7 +153,7 @@ def written(
 
 def _moved(tree: Tree, node: ast.AST, pieces: Iterable[Piece]) -> tuple[int, int]:
     """Return where a node starts once pieces are put in before it."""
-    line, column = tree.span(node)[:2]
+    line, column = _start(tree, node)
     more = 0
     for piece in pieces:
         end = (piece.span.end_line, piece.span.end_column)
@@ -164,3 +166,11 @@ def _moved(tree: Tree, node: ast.AST, pieces: Iterable[Piece]) -> tuple[int, int
                 end[1] - piece.span.column * (piece.span.line == line)
             )
     return line, column + more
+
+
+def _start(tree: Tree, node: ast.AST) -> tuple[int, int]:
+    """Return where a node starts, with its decorators."""
+    if not isinstance(node, ast.FunctionDef) or not node.decorator_list:
+        return tree.span(node)[:2]
+    line, column = tree.span(node.decorator_list[0])[:2]
+    return line, tree.lines[line - 1].rindex("@", 0, column)

@@ -97,8 +97,30 @@ SPELT = {
         "options = None\namp.initialize(models=model, optimizers=opt)",
     ),
     "a second name of the keywords of a function": (
-        "def f(*a, **k):\n    parts = [k]\n    return amp.initialize(*a, **parts[0])",
-        "def f(*a, **k):\n    parts = None\n    return amp.initialize(*a, **k)",
+        "def f(*a, **k):\n    print(a)\n    parts = [k]\n    return amp.initialize(*a, **parts[0])",
+        "def f(*a, **k):\n    print(a)\n    parts = None\n    return amp.initialize(*a, **k)",
+    ),
+    "a name that travels": (
+        "f = amp.scale_loss\nuse(f)\nf(loss, opt)",
+        "from apex.amp import scale_loss as f\nuse(f)\nf(loss, opt)",
+    ),
+    "a name that is None elsewhere": (
+        "if on:\n    half = apex.amp\nelse:\n    half = None\nif half is not None:\n    half.scale_loss(loss, opt)",
+        "if on:\n    from apex import amp as half\nelse:\n    half = None\n"
+        "if half is not None:\n    half.scale_loss(loss, opt)",
+    ),
+    "arguments in a part of an object": (
+        "kept = types.SimpleNamespace(table={})\nkept.table['given'] = [loss, opt]\namp.scale_loss(*kept.table['given'])",
+        "kept = types.SimpleNamespace(table={})\nkept.table['given'] = None\namp.scale_loss(loss, opt)",
+    ),
+    "options under two names": (
+        "options = {}\noptions['loss_id'] = 1\nother = options\namp.scale_loss(loss, opt, **other)",
+        "options = None\noptions['loss_id'] = None\nother = None\namp.scale_loss(loss, opt, loss_id=1)",
+    ),
+    "a context manager that computes the loss": (
+        "@contextlib.contextmanager\ndef both(a, b):\n    with amp.scale_loss(a + b, opt) as s:\n        yield s\n"
+        "with both(loss, on) as s:\n    s.backward()",
+        "(None\n\n\n)\nwith amp.scale_loss(loss + on, opt) as s:\n    s.backward()",
     ),
     "a function that returns it": (
         "def scaled(loss):\n    return amp.scale_loss(loss, opt)\nwith scaled(loss / 2) as s:\n    s.backward()",
@@ -205,7 +227,6 @@ KEPT = {
     ),
     "a name that is bound again": "f = amp.scale_loss\nf = other\nf(loss, opt)",
     "a name that may be another function": "f = amp.scale_loss\nif on:\n    f = other\nf(loss, opt)",
-    "a name that travels": "f = amp.scale_loss\nuse(f)\nf(loss, opt)",
     "an argument that is bound again": "f = functools.partial(amp.scale_loss, loss)\nloss = loss / 2\nf(opt)",
     "an attribute that a call may set": (
         "f = functools.partial(amp.scale_loss, self.loss)\nself.halve()\nf(opt)"
@@ -258,7 +279,7 @@ def test_kept(case: str) -> None:
 def test_uses_that_are_left_keep_their_spelling() -> None:
     text = SPELT["a local name"][0]
     index = Index(build({"train.py": Tree("train.py", IMPORTS + text)}))
-    assert spelt_out(index.project, index.sites, {("train.py", 6, 5)}) == {}
+    assert spelt_out(index.project, index.sites, {("train.py", 5, 0), ("train.py", 6, 5)}) == {}
 
 
 def test_places_before_and_after() -> None:

@@ -104,7 +104,8 @@ def _function(context: Context, module: Module, place: tuple[int, int]) -> Itera
     for node, function in module.functions.items():
         if not isinstance(node, ast.FunctionDef) or module.tree.span(node)[:2] != place:
             continue
-        if _trains_in(context.unit, function):
+        scaled = {call for block in context.scaled.values() for call in block.reached}
+        if _trains_in(context.unit, function) or not scaled.isdisjoint(function.own_nodes):
             message = f"the lambda {function.name} becomes a function: a lambda has no room for what native AMP needs"
             yield decision(RULE, Status.ROUTINE, module, node, message)
 
