@@ -18,7 +18,7 @@ from amp_migrate.training.reads.gradients import clips
 
 _AROUND = (ast.Call, ast.keyword, ast.Tuple, ast.Attribute, ast.BinOp, ast.Subscript)
 _HOLDING = (ast.Expr, ast.Assign, ast.AugAssign)
-_GIVEN = (ast.Name, ast.Attribute, ast.Constant, ast.Load)
+_GIVEN = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Load)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from amp_migrate.facts.paths import defs, path
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import CallSite, Function
+from amp_migrate.protocol.code.turns import turns_of
 from amp_migrate.training.steps import Step
 
 
@@ -37,13 +38,15 @@ def seen(unit: Unit, own: Step, site: CallSite) -> Step | None:
     base, _, rest = (path(own.optimizer) or "").partition(".")
     if any(base in defs(stmt) for stmt in own.function.scope.body):
         return None
-    anchor = module.tree.statement(call)
+    anchor = _anchor(unit, site)
     given = unit.project.arguments(site, own.function).get(base)
     if given is not None and given not in set(ast.walk(call)):
         return None  # handed on from the function's own ``*args``
     if given is not None:
         text = ".".join([module.tree.segment(given), *([rest] if rest else [])])
         return Step(module, site.function, call, given, anchor, text)
+    if _is_shared(own, site, base):
+        return Step(module, site.function, call, own.optimizer, anchor, own.text)
     names = own.function.parameters.names
     receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
     own_object = bool(names) and site.bound and base == names[0]
@@ -51,3 +54,24 @@ def seen(unit: Unit, own: Step, site: CallSite) -> Step | None:
         return None
     text = f"{module.tree.segment(receiver)}.{rest}"
     return Step(module, site.function, call, receiver, anchor, text)
+
+
+def _anchor(unit: Unit, site: CallSite) -> ast.stmt:
+    """Return the statement of a call, or the loop over exactly one item, as one callback, that does nothing else."""
+    tree = site.function.module.tree
+    found = tree.statement(site.call)
+    up = tree.parent(found)
+    while isinstance(up, ast.For) and up.body == [found] and not up.orelse:
+        if not turns_of(unit.project).once(site.function, up):
+            break
+        found, up = up, tree.parent(up)
+    return found
+
+
+def _is_shared(own: Step, site: CallSite, name: str) -> bool:
+    """Tell whether a helper steps what a variable around it holds that its caller reads as well."""
+    scopes, helper = own.module.scopes, own.function.scope
+    owner = scopes.find(helper, name)
+    if owner is None or owner is helper or own.module is not site.function.module:
+        return False
+    return scopes.find(site.function.scope, name) is owner

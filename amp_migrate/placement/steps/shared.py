@@ -14,8 +14,7 @@ from amp_migrate.project import CallSite, Function
 from amp_migrate.project.order import inside, levels
 from amp_migrate.project.reach import calls_to
 from amp_migrate.project.rounds import runs_before
-from amp_migrate.protocol.code.program import program_of
-from amp_migrate.protocol.code.turns import Turns
+from amp_migrate.protocol.code.turns import turns_of
 from amp_migrate.training.steps import Step
 
 
@@ -60,7 +59,7 @@ class _Finder:
         self._unit = unit
         self._gone = gone
         self._trained = {b.function for b in [*unit.backwards, *unit.probes]}
-        self._turns = Turns(program_of(unit.project))
+        self._turns = turns_of(unit.project)
         self.helpers = self._step_only()
 
     def _step_only(self) -> list[Function]:

@@ -158,9 +158,9 @@ def _unscale(
     result = Unscale(function, first, text)
     anchor = step.anchor
     own = text == tree.segment(step.optimizer)
-    visited = isinstance(anchor, ast.For) and anchor is not tree.statement(step.call)
-    if own and visited and isinstance(anchor, ast.For) and not inside(tree, first, anchor):
-        result.loop = f"{tree.segment(anchor.target)} in {tree.segment(anchor.iter)}"
+    if own and isinstance(anchor, ast.For) and not inside(tree, first, anchor):
+        if defs(anchor.target) & uses(step.optimizer):
+            result.loop = f"{tree.segment(anchor.target)} in {tree.segment(anchor.iter)}"
     steps = course.alike(step)
     elsewhere = course.following(found[0].node, steps)
     if any(s.call is not step.call and not exclusive(tree, s.call, step.call) for s in elsewhere):

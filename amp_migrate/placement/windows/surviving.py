@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from amp_migrate.flow import Graph, Kind, Point
 from amp_migrate.flow.assumption import Assumption
@@ -14,6 +14,7 @@ from amp_migrate.project import CallSite, Function, Project
 from amp_migrate.project.order import in_branch
 from amp_migrate.project.reach import calls_to, reachable
 from amp_migrate.project.rounds import graph_of, points_of
+from amp_migrate.protocol.code.turns import turns_of
 from amp_migrate.training.bindings import is_generator
 from amp_migrate.training.origins.constants import settled
 from amp_migrate.training.origins.switches import feasible
@@ -75,7 +76,8 @@ def onward(
     paths = feasible(unit.project, function)
     cleared = found.points(function)
     trains = training(unit, function, graph)
-    kept = [*avoided, *cleared]
+    avoided = list(avoided)
+    kept = [*avoided, *cleared, *_entered(unit, function, graph, avoided)]
     starts = list(starts)
     for point in starts:
         for backward in trains:
@@ -116,6 +118,16 @@ def meets_again(
         for call in unit.project.callers(function)
         if call.function not in around
     )
+
+
+def _entered(unit: Unit, function: Function, graph: Graph, avoided: list[Point]) -> Iterator[Point]:
+    """Yield where loops over exactly one item begin, as over one callback, whose turn comes past what is avoided."""
+    order = graph.order(exceptions=False)
+    for loop in order.loops if avoided else ():
+        if loop.body.isdisjoint(avoided) or order.witness(loop.header, loop.header, avoided):
+            continue
+        if turns_of(unit.project).once(function, loop.header.node):
+            yield loop.header
 
 
 def ending(project: Project, site: CallSite, callee: Function) -> tuple[Point, ...]:

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.facts.tree import Tree
 from amp_migrate.flow.cfg.points import Edge, Kind
-from amp_migrate.project import Function, Module
-from amp_migrate.protocol.code.program import Program
+from amp_migrate.project import Function, Module, Project
+from amp_migrate.project.once import once
+from amp_migrate.protocol.code.program import Program, program_of
 from amp_migrate.protocol.code.registries import Registries
 
 _FILLS = ("setdefault", "update")
@@ -104,6 +105,12 @@ class Turns:
             for where, node in self._program.project.nodes(ast.Subscript)
             if not isinstance(node.ctx, ast.Load) and not _is_name(node.slice)
         )
+
+
+@once
+def turns_of(project: Project) -> Turns:
+    """Return what tells how often the loops of a project turn, asked once."""
+    return Turns(program_of(project))
 
 
 def _is_one(node: ast.expr | None) -> bool:
