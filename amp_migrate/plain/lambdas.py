@@ -30,10 +30,12 @@ class Named:
 
 
 def named(project: Project, module: Module) -> Iterator[Named]:
-    """Yield the lambdas of a file that may train and are bound to names of functions or of the file."""
+    """Yield the lambdas of a file that may train, or compute a loss, and are bound to names of functions or of the file."""
     for node in module.tree.nodes(ast.Lambda):
         statement = module.tree.parent(node)
-        if not isinstance(statement, ast.Assign) or not _may_train(project, module, node):
+        if not isinstance(statement, ast.Assign):
+            continue
+        if not (_may_train(project, module, node) or _may_compute(project, module, statement)):
             continue
         if isinstance(module.scopes.scope_of(statement), ast.ClassDef):
             continue
@@ -61,6 +63,24 @@ def _may_train(project: Project, module: Module, node: ast.Lambda) -> bool:
         _trains(project, where, part)
         for where, body in closure(starts, onward)
         for part in ast.walk(body)
+    )
+
+
+def _may_compute(project: Project, module: Module, statement: ast.Assign) -> bool:
+    """Tell whether a lambda calls something for a function that runs a backward, as the loss function."""
+    target, scopes = statement.targets[0], module.scopes
+    if not isinstance(target, ast.Name) or not isinstance(statement.value, ast.Lambda):
+        return False
+    if not any(isinstance(part, ast.Call) for part in ast.walk(statement.value.body)):
+        return False
+    reads = scopes.reads(scopes.owner(target), target.id)
+    parent = module.tree.parent
+    calls = [up for n in reads if isinstance(up := parent(n), ast.Call) and up.func is n]
+    calls = [call for call in calls if not isinstance(parent(call), ast.withitem)]
+    return any(
+        isinstance(node, ast.Call) and tail(node) == "backward"
+        for function in {project.function_of(module, call) for call in calls}
+        for node in function.own_nodes
     )
 
 

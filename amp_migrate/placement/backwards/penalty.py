@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from amp_migrate.facts.paths import defs, uses, walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.gradients import Use
-from amp_migrate.project import Module
+from amp_migrate.project import Function, Module
 from amp_migrate.project.order import common, dominates, inside
 from amp_migrate.project.reach import reached_by
 from amp_migrate.project.rounds import last_before, runs_before
@@ -46,9 +47,29 @@ def place_before(
     return first if behind and covered and apart else None
 
 
-def of_weights(unit: Unit, backward: Backward) -> bool:
-    """Tell whether a loss is computed in its function of weights alone, by nothing that autocast casts to fp16."""
-    function, module = backward.function, backward.module
+def of_weights(unit: Unit, backward: Backward, seen: frozenset[Function] = frozenset()) -> bool:
+    """Tell whether a loss is computed of weights alone, in its function or by all who give it that, by nothing that autocast casts to fp16."""
+    function, module, loss = backward.function, backward.module, backward.loss
+    if isinstance(loss, ast.Name) and function not in seen:
+        sites = unit.project.callers(function)
+        given = [unit.project.arguments(site, function).get(loss.id) for site in sites]
+        own = module.scopes.owner(loss) is function.scope and len(module.scopes.bound(loss)) == 1
+        if given and all(given) and own:
+            return all(
+                node is not None
+                and of_weights(
+                    unit,
+                    replace(
+                        backward,
+                        module=site.function.module,
+                        function=site.function,
+                        node=site.call,
+                        loss=node,
+                    ),
+                    seen | {function},
+                )
+                for site, node in zip(sites, given, strict=True)
+            )
     computed: list[ast.expr] = [backward.loss]
     needed = _followed(backward.loss)
     for stmt in reversed(list(function.own_nodes)):

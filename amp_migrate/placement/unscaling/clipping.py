@@ -72,7 +72,7 @@ def plan(unit: Unit, function: Function, gone: set[ast.AST], folded: set[ast.AST
             continue
         behind = course.next_steps(use.node, steps) or course.next_steps(use.node, through)
         if not behind and (steps or through):
-            behind = course.steps_behind_backwards(use.statement, use.node, steps)
+            behind = course.steps_behind_backwards(use.statement, use.node, [*steps, *through])
             if not behind:
                 continue
         if behind and _waits_unscaled(unit, course, use, behind, folded):

@@ -105,7 +105,8 @@ def _function(context: Context, module: Module, place: tuple[int, int]) -> Itera
         if not isinstance(node, ast.FunctionDef) or module.tree.span(node)[:2] != place:
             continue
         scaled = {call for block in context.scaled.values() for call in block.reached}
-        if _trains_in(context.unit, function) or not scaled.isdisjoint(function.own_nodes):
+        trains = _trains_in(context.unit, function) or not scaled.isdisjoint(function.own_nodes)
+        if trains or _computes(context.unit, function):
             message = f"the lambda {function.name} becomes a function: a lambda has no room for what native AMP needs"
             yield decision(RULE, Status.ROUTINE, module, node, message)
 
@@ -118,6 +119,13 @@ def _trains_in(unit: Unit, function: Function) -> bool:
         return True
     reads = any(_reads(unit.project, part, node) for part in run for node in part.own_nodes)
     return reads and bool(trains & upwards(unit.project, function))
+
+
+def _computes(unit: Unit, function: Function) -> bool:
+    """Tell whether a function runs where a unit computes its losses."""
+    statements = (stmt for region in unit.regions for stmt in region.statements())
+    parts = (node for stmt in statements for node in ast.walk(stmt) if isinstance(node, ast.Call))
+    return any(function in unit.project.callees(call) for call in parts)
 
 
 def _reads(project: Project, function: Function, node: ast.AST) -> bool:
