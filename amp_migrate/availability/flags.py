@@ -12,7 +12,7 @@ from amp_migrate.project import Project
 
 
 def not_bools(project: Project) -> frozenset[str]:
-    """Return the names of command-line options whose values are strings or numbers, and of settings that may be missing.
+    """Return the names of options and parameters whose values are strings or numbers, and of settings that may be missing.
 
     autocast raises TypeError for an `enabled` that is no bool.
     """
@@ -24,6 +24,10 @@ def not_bools(project: Project) -> frozenset[str]:
                 name = _other_than_bool(call)
                 if name is not None:
                     found.add(name)
+            levels = (last_name(k.value) for k in call.keywords if k.arg == "opt_level")
+            found |= {level for level in levels if level}
+        for arguments in module.tree.nodes(ast.arguments):
+            found |= _defaulted(arguments)
         for statement in module.tree.nodes(ast.Assign):
             held = {last_name(t) or entry(t) for t in statement.targets} - {""}
             if is_looked_up(statement.value):
@@ -32,6 +36,21 @@ def not_bools(project: Project) -> frozenset[str]:
                 copied = last_name(statement.value) or entry(statement.value)
                 copies.setdefault(copied, set()).update(held)
     return frozenset(closure(found, lambda name: copies.get(name, ())))
+
+
+def _defaulted(arguments: ast.arguments) -> set[str]:
+    """Return the parameters that are None, a string or a number where nothing is given for them."""
+    positional = [*arguments.posonlyargs, *arguments.args]
+    given = positional[len(positional) - len(arguments.defaults) :]
+    pairs = [*zip(given, arguments.defaults, strict=True)]
+    pairs += [
+        (a, d)
+        for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        if d is not None
+    ]
+    return {
+        a.arg for a, d in pairs if isinstance(d, ast.Constant) and not isinstance(d.value, bool)
+    }
 
 
 def _other_than_bool(call: ast.Call) -> str | None:

@@ -11,6 +11,7 @@ from amp_migrate.check.events.sides import Key, Side
 from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.check.gradients.scaled import backwards
 from amp_migrate.project import Function
+from amp_migrate.project.programs import beside
 from amp_migrate.protocol.faults import Place
 from amp_migrate.training.reads.gradients import Gradients
 
@@ -21,8 +22,9 @@ RESCALED = (
 
 def rescaled(old: Side, new: Side, every: Iterable[Initialize]) -> Iterator[tuple[Key, Difference]]:
     """Yield the gradients of inputs behind a plain backward that runs with AMP on and is scaled now."""
+    project = old.program.project
     assumed = [
-        Enabled(old.program, known, known)
+        (beside(project, item.function.module.path), Enabled(old.program, known, known))
         for item in every
         if item.on is not None
         for known in [Facts(((item.function, item.on), *item.callers))]
@@ -38,7 +40,8 @@ def rescaled(old: Side, new: Side, every: Iterable[Initialize]) -> Iterator[tupl
             for call, label, by_apex in backwards(old, function):
                 if by_apex or label not in scaled:
                     continue
-                if any(_may_run(enabled, function, call) for enabled in assumed):
+                near = [enabled for files, enabled in assumed if function.module.path in files]
+                if any(_may_run(enabled, function, call) for enabled in near):
                     yield from _read_behind(old, name, function, call)
 
 

@@ -21,3 +21,27 @@ def test_a_softmax_ran_in_fp32_under_apex_and_a_forward_in_fp16() -> None:
     assert all(
         '`with torch.amp.autocast("cuda", enabled=...):`' in f.advice for f in (forward, softmax)
     )
+
+
+PREDICTED = """\
+import torch
+from apex.fp16_utils import FP16_Optimizer, network_to_half
+
+
+def train(network, batches, held):
+    network = network_to_half(network)
+    optimizer = FP16_Optimizer(torch.optim.SGD(network.parameters(), lr=0.1), dynamic_loss_scale=True)
+    for x, y in batches:
+        loss = torch.nn.functional.mse_loss(network(x).float(), y)
+        optimizer.zero_grad()
+        optimizer.backward(loss)
+        optimizer.step()
+    with torch.no_grad():
+        return [network(x).cpu() for x in held]
+"""
+
+
+def test_outputs_of_a_network_in_fp16_were_fp16_before() -> None:
+    result = migrate([Source.from_bytes("a.py", PREDICTED.encode())], Settings())
+    assert all(outcome.after is not None for outcome in result.outcomes)
+    assert not [f for f in result.plan.findings() if f.code == "AMP107" and ".cpu()" in f.message]

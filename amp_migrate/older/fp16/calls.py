@@ -15,6 +15,7 @@ from amp_migrate.older.fp16.refused import (
     refuse_open,
 )
 from amp_migrate.older.fp16.training import Fp16
+from amp_migrate.older.interface import ALONE as OF_ONE
 from amp_migrate.older.sheet import ALONE, STATE, Sheet
 from amp_migrate.older.wraps import named
 from amp_migrate.plan.cannot import Unwritable
@@ -31,6 +32,8 @@ def write_calls(training: Fp16, found: Found) -> None:
         if not found.groups(module, node.value) & training.groups:
             continue
         if name is None:
+            if node.attr not in OF_ONE:
+                continue
             raise _unknown(module, node)
         call = module.tree.parent(node)
         called = call if isinstance(call, ast.Call) and call.func is node else None

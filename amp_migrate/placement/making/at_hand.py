@@ -19,7 +19,7 @@ def at_hand(home: Home, function: Function, node: ast.AST, creations: list[Creat
 
     An evaluation may run before or without any training, so what only training makes does not count.
     """
-    if function not in home.resolved:
+    if function not in home.resolved or function in home.elsewhere.found:
         imported = home.elsewhere.reached(function, node)
         if imported is not None:
             home.resolved[function] = imported

@@ -29,7 +29,8 @@ def changed(unit: Unit, site: Site, text: str) -> ast.AST | None:
     for part in ast.walk(condition):
         if isinstance(part, ast.Name):
             for holder, binding in _bindings(unit, function, part.id):
-                if part in there and _remakes(holder.module, binding):
+                here = function.module.tree.statement(binding) is site.statement
+                if (here or part in there) and _remakes(holder.module, binding):
                     continue
                 ours = holder is function and function.node is not None
                 if later.lasts(holder, binding) and (not ours or later.follows(holder, binding)):

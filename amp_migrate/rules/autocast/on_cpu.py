@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+from amp_migrate.apex.sites import Kind
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import program_of
@@ -15,7 +16,15 @@ _KEEPS_TYPE = SHAPES | {"clone", "cuda", "relu", "sigmoid", "tanh"}
 
 
 def copied(unit: Unit, regions: Iterable[Region]) -> Iterator[tuple[Function, ast.Call]]:
-    """Yield the first ``x.cpu()`` of each function of what networks give in some regions, as they give it."""
+    """Yield the first ``x.cpu()`` of each function of what networks give in some regions, as they give it.
+
+    What an older interface puts into fp16 itself was fp16 there, too.
+    """
+    if any(
+        s.module.tree.older.written and unit.options[s].level == "O2"
+        for s in unit.of(Kind.INITIALIZE)
+    ):
+        return
     cast: dict[Function, set[ast.AST]] = {}
     for region in regions:
         nodes = cast.setdefault(region.function, set())
