@@ -78,17 +78,51 @@ def _after_store(point: Point, before: Assumption, changes: Changes) -> Assumpti
 
 def _may_alias(point: Point, operand: Operand) -> bool:
     """Whether a store into an attribute or item may, under another name, be one into the operand."""
+    if isinstance(point.node, ast.Subscript) and _is_other_item(point.node.slice, operand.text):
+        return False
     if operand.aspect is Aspect.PATH:
         stored = point.node.attr if isinstance(point.node, ast.Attribute) else None
         return operand.attribute == stored
     return operand.aspect is Aspect.CONTENT
 
 
+def _is_other_item(key: ast.expr, text: str) -> bool:
+    """Whether a path ends with an item that has another constant for a key; places from the end are none."""
+    if not isinstance(key, ast.Constant) or not isinstance(key.value, str | int):
+        return False
+    base, _, last = text.rpartition("[")
+    constant = last[:1].isdigit() or last[:1] in ("'", '"')
+    return bool(base) and text.endswith("]") and constant and last != f"{key.value!r}]"
+
+
 def _with_stored(point: Point, before: Assumption, left: Assumption) -> Assumption:
     if point.value is None or not isinstance(point.node, ast.expr):
         return left
-    value = value_of(point.value, before)
-    target = None if value is None else term(point.node)
+    for key, item in items(point.value):
+        left = _with_value(ast.Subscript(point.node, key, ast.Load()), item, before, left)
+    return _with_value(point.node, point.value, before, left)
+
+
+def items(display: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yield the parts of a list, tuple or dictionary that is written out, each with its place or key."""
+    if isinstance(display, ast.List | ast.Tuple):
+        for place, part in enumerate(display.elts):
+            if isinstance(part, ast.Starred):
+                return
+            yield ast.Constant(place), part
+    elif isinstance(display, ast.Dict):
+        yield from (
+            (key, part)
+            for key, part in zip(display.keys, display.values, strict=True)
+            if isinstance(key, ast.Constant)
+        )
+
+
+def _with_value(
+    node: ast.expr, stored: ast.expr, before: Assumption, left: Assumption
+) -> Assumption:
+    value = value_of(stored, before)
+    target = None if value is None else term(node)
     if value is None or target is None:
         return left
     # a constant has no inside that could change

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+import copy
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import pairwise
 
-from amp_migrate.facts.paths import same
-from amp_migrate.flow.assumption import Assumption
+from amp_migrate.facts.below import every
+from amp_migrate.facts.paths import path, same
+from amp_migrate.facts.scopes import assigned
+from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.cfg.points import Edge, Kind
-from amp_migrate.flow.evaluate import evaluate
+from amp_migrate.flow.evaluate import evaluate, value_of
 from amp_migrate.flow.refine import refine
-from amp_migrate.flow.terms import Aspect, Term
+from amp_migrate.flow.terms import Aspect, Term, term
 from amp_migrate.project import Class, Function
 from amp_migrate.project.reach import set_later
 from amp_migrate.protocol.run.memory import Memory
@@ -40,6 +43,27 @@ class OnMemory(Memory):
         refined = refine(found, asked, True)
         return None if refined is None else refined.only(self._is_shared)
 
+    def _into(self, call: ast.Call, callee: Function, known: Assumption) -> Assumption:
+        """Return what a function knows when a call begins it, whatever hands on to it whether AMP is on."""
+        found = super()._into(call, callee, known)
+        for name, given in self.handed.given(call, callee).items() if known.facts else ():
+            value = value_of(given, known) if name in self._handed_on else None
+            own = term(ast.Name(name, ast.Load()))
+            if value is not None and own is not None:
+                found = found.with_fact(own, value)
+        return found
+
+    def _back(
+        self, call: ast.Call, callee: Function, learnt: Assumption, known: Assumption
+    ) -> Assumption:
+        """Return what is known behind a call; what every method of an object knows by itself stays in it."""
+        asked = None if callee.cls is None else self._of_object(callee, callee.cls)
+        own = None if asked is None else refine(NOTHING, asked, True)
+        if own is not None:
+            texts = {fact.term.text for fact in own.facts}
+            learnt = learnt.only(lambda term: term.text not in texts)
+        return super()._back(call, callee, learnt, known)
+
     def is_lasting(self, term: Term) -> bool:
         """Keep in mind whether AMP is on."""
         names = {
@@ -48,24 +72,24 @@ class OnMemory(Memory):
         return bool(names) and names <= self._names_asked
 
     def _of_object(self, function: Function, cls: Class) -> ast.expr | None:
-        """Return what the GradScaler of an object was given, where it is an attribute that its constructors alone store."""
+        """Return what the GradScaler of an object was given, where its attributes say that, and constructors alone store them."""
         if function.name == "__init__" or function.receiver is None:
             return None
-        for node, asked in self._asked.items():
-            maker = self._project.function_of(self._project.module_of(node), node)
-            names = [part for part in ast.walk(asked) if isinstance(part, ast.Name | ast.Attribute)]
-            if maker.name != "__init__" or maker.cls not in cls.mro():
-                continue
-            if maker.receiver == function.receiver and all(map(self._is_lasting, names)):
+        for maker, asked in self._kept_by:
+            if maker.cls in cls.mro() and maker.receiver == function.receiver:
                 return asked
         return None
 
-    def _is_lasting(self, part: ast.Name | ast.Attribute) -> bool:
-        """Tell whether a part of what a GradScaler is given is an attribute of the object that constructors alone store."""
-        if isinstance(part, ast.Name):
-            up = self._project.module_of(part).tree.parent(part)
-            return isinstance(up, ast.Attribute)
-        return isinstance(part.value, ast.Name) and part.attr not in set_later(self._project)
+    @cached_property
+    def _kept_by(self) -> list[tuple[Function, ast.expr]]:
+        """What GradScalers are given that constructors make, by the attributes that keep it."""
+        found = []
+        for node, asked in self._asked.items():
+            maker = self._project.function_of(self._project.module_of(node), node)
+            kept = _by_attributes(maker, asked) if maker.name == "__init__" else None
+            if kept is not None and not _attributes(kept) & set_later(self._project):
+                found.append((maker, kept))
+        return found
 
     @cached_property
     def _asked(self) -> Mapping[ast.AST, ast.expr]:
@@ -82,13 +106,74 @@ class OnMemory(Memory):
 
     @cached_property
     def _shared(self) -> frozenset[str]:
-        """The names of the tests that are worth remembering, and those of one that `enabled=` reads as well."""
+        """The names of the tests that are worth remembering, and those that say whether AMP is on."""
         several = super()._shared
         if not self._names_asked - several:
             return several
-        once = shared(self._program, self.course, 1, self._constants)
-        return several | (once & self._names_asked)
+        return several | (self._tested & self._names_asked) | self._handed_on
+
+    @cached_property
+    def _tested(self) -> frozenset[str]:
+        return shared(self._program, self.course, 1, self._constants)
 
     @cached_property
     def _names_asked(self) -> frozenset[str]:
-        return frozenset(name for node in self._asked.values() for name in names_read(node))
+        """The names of what `enabled=` reads, and of what that is handed on to."""
+        return self._names_given | self._handed_on
+
+    @cached_property
+    def _names_given(self) -> frozenset[str]:
+        asked = [*self._asked.values(), *(kept for _, kept in self._kept_by)]
+        return frozenset(name for node in asked for name in names_read(node))
+
+    @cached_property
+    def _handed_on(self) -> frozenset[str]:
+        """The names of parameters and variables that tests read and that get what `enabled=` reads, and of what they get."""
+        found: set[str] = set()
+        pairs = list(self._handing()) if self._names_given else []
+        while (
+            more := {
+                text
+                for name, value in pairs
+                if (read := names_read(value)) <= self._names_given | found
+                for text in (name, *read)
+            }
+            - found
+        ):
+            found |= more
+        return frozenset(found)
+
+    def _handing(self) -> Iterator[tuple[str, ast.expr]]:
+        """Yield the names that some test reads with the variables and attributes that are handed on to them."""
+        for function in self._program.relevant:
+            for name in self._tested.intersection(function.parameters.names):
+                for site in self._project.callers(function):
+                    given = self._project.arguments(site, function).get(name)
+                    if given is not None and path(given) is not None:
+                        yield name, given
+            for node in function.own_nodes:
+                if isinstance(node, ast.Assign) and path(node.value) is not None:
+                    names = (t.id for t in node.targets if isinstance(t, ast.Name))
+                    yield from ((name, node.value) for name in names if name in self._tested)
+
+
+def _by_attributes(maker: Function, asked: ast.expr) -> ast.expr | None:
+    """Return what a constructor gives a GradScaler, by the attributes that keep its parameters; None where one keeps none."""
+    kept: dict[str, ast.expr] = {}
+    for node in maker.own_nodes:
+        if isinstance(node, ast.Attribute) and maker.is_receiver(node.value):
+            value = assigned(maker.module.tree, node)
+            if isinstance(value, ast.Name):
+                kept.setdefault(value.id, ast.Attribute(node.value, node.attr, ast.Load()))
+    by_name: dict[int, ast.expr] = {}
+    for part in every(asked):
+        if isinstance(part, ast.Name) and not maker.is_receiver(part):
+            bound = maker.module.scopes.bound(part)
+            if part.id not in kept or not all(isinstance(b, ast.arg) for b in bound):
+                return None
+            by_name[id(part)] = kept[part.id]
+    return copy.deepcopy(asked, by_name)
+
+
+def _attributes(node: ast.expr) -> set[str]:
+    return {part.attr for part in every(node) if isinstance(part, ast.Attribute)}

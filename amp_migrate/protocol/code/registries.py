@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 from typing import NamedTuple
 
 from amp_migrate.facts.paths import path
@@ -93,7 +94,9 @@ class Registries:
             if not isinstance(node.ctx, ast.Load)
         )
 
-    def _keys(self, function: Function, key: ast.expr | None) -> list[object] | None:
+    def _keys(
+        self, function: Function, key: ast.expr | None, above: Collection[Function] = ()
+    ) -> list[object] | None:
         """Return what a key of a function is at its calls, once for each; None where it is not known at one of them."""
         sites = self._project.calls_of(function)
         if self._project.escapes(function):
@@ -102,9 +105,19 @@ class Registries:
             return [key.value if isinstance(key, ast.Constant) else None] * len(sites)
         if not isinstance(key, ast.Name) or key.id not in function.parameters.names:
             return None
-        given = [self._project.arguments(site, function).get(key.id) for site in sites]
-        known: list[object] = [v.value for v in given if isinstance(v, ast.Constant)]
-        return known if len(known) == len(sites) else None
+        if function in above:
+            return None
+        found: list[object] = []
+        for site in sites:
+            given = self._project.arguments(site, function).get(key.id)
+            if isinstance(given, ast.Constant):
+                found.append(given.value)
+                continue
+            handed = None if given is None else self._keys(site.function, given, {*above, function})
+            if handed is None:
+                return None
+            found += handed
+        return found
 
     def _runs_once(self, site: CallSite) -> bool:
         """Tell whether a call is a statement of a module, which runs when that is imported, and in no branch or loop."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from amp_migrate.facts.below import every
-from amp_migrate.facts.paths import looked_up
+from amp_migrate.facts.paths import looked_up, path
 from amp_migrate.flow.assumption import Value
+from amp_migrate.flow.changes import items
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.course import Course
 from amp_migrate.protocol.code.program import Program
@@ -30,8 +31,24 @@ def shared(program: Program, course: Course, fewest: int, constants: Constants) 
                 counts.update(names_read(node.test))
             elif isinstance(node, ast.Call) and (name := naming(node)) is not None:
                 counts[name] += 1
+    kept = [found for found in _kept(program) if counts[found[1]]]
+    for _, item, name in kept:
+        counts[name] += counts[item]
     several = {text for text, n in counts.items() if n >= fewest}
-    return frozenset(several | _stated(program, counts.keys() - several, constants))
+    known = several | _stated(program, counts.keys() - several, constants)
+    return frozenset(known.union(*({held, item} for held, item, name in kept if name in known)))
+
+
+def _kept(program: Program) -> Iterator[tuple[str, str, str]]:
+    """Yield the variables that are bound to displays, with the last parts of their items and of the names that these hold."""
+    for function in program.relevant:
+        for node in function.own_nodes:
+            if isinstance(node, ast.Assign):
+                for key, part in items(node.value):
+                    named = path(part)
+                    targets = [t.id for t in node.targets if isinstance(t, ast.Name)]
+                    if named is not None:
+                        yield from ((t, f"{ast.unparse(key)}]", last(named)) for t in targets)
 
 
 def _stated(program: Program, names: set[str], constants: Constants) -> set[str]:
