@@ -25,6 +25,7 @@ from check.flags.anew import ANEW
 from check.flags.done import DONE
 from check.flags.kept import KEPT_BY, KEPT_NO_MORE
 from check.flags.plain import KEPT, PLAIN, PLAIN_UNTOLD
+from check.flags.unpacked import UNPACKED, UNPACKED_OTHERWISE
 from check.trainings.accepted import ACCEPTED
 from check.trainings.across_files import ACROSS_FILES
 from check.trainings.claimed import CLAIMED
@@ -47,7 +48,7 @@ EVERY = (
     *TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS, *CLAIMED, *HELPERS, *PRESENT, *ROUNDABOUT, *ACROSS_FILES,
     *SWITCHED, *DISABLED, *HOLDERS, *ROUNDS, *TEACHERS, *SPOILT, *VALIDATING, *GUARDED_CALLS, *SAME_NAMES,
     *BEHIND, *INSIDE, *STEPPED, *EARLY, *SPEEDS, *ANEW, *TURNED_OFF, *MOVED, *PLAIN, *PRODUCTS, *DONE, *PLACEHOLDERS,
-    *SHARED_WEIGHTS, *MADE_ANEW, *WHOLE_RESULTS, KEPT, *KEPT_BY,
+    *SHARED_WEIGHTS, *MADE_ANEW, *WHOLE_RESULTS, KEPT, *KEPT_BY, UNPACKED,
 )  # fmt: skip
 
 
@@ -65,7 +66,9 @@ def test_a_sound_migration_passes(training: Training) -> None:
 
 
 @pytest.mark.parametrize(
-    "training", (*UNCLAIMED, *SPEEDS_WRONG, *PLAIN_UNTOLD, *KEPT_NO_MORE), ids=lambda t: t.name
+    "training",
+    (*UNCLAIMED, *SPEEDS_WRONG, *PLAIN_UNTOLD, *KEPT_NO_MORE, *UNPACKED_OTHERWISE),
+    ids=lambda t: t.name,
 )
 def test_what_no_rule_claims_is_refused(training: Training) -> None:
     """A step on scaled gradients becomes one on real ones only where a rule of the run says so."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from amp_migrate.check.apex.installed import installed
+from amp_migrate.check.apex.unpacked import given
 from amp_migrate.facts.paths import argument, mentions
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.evaluate import evaluate
@@ -84,7 +85,7 @@ def _read(project: Project, function: Function, call: ast.Call) -> Initialize:
     level = _level(project, function, call)
     nothing = _casts_nothing(call, level)
     on, by_level = _switched(on, None if nothing else level, None)
-    enabled = argument(call, "enabled", _ENABLED)
+    enabled = given(function.module, call, "enabled", _ENABLED)
     on, by_switch = _switched(on, enabled, True)
     own = argument(call, "loss_scale", _LOSS_SCALE) is not None or any(
         k.arg is None for k in call.keywords
@@ -116,11 +117,11 @@ def _missed(known: Assumption, test: ast.expr, truth: bool) -> Iterator[Assumpti
 
 def _level(project: Project, function: Function, call: ast.Call) -> ast.expr | None:
     """Return the opt_level of a call, the constant where a variable of its function is one on every way."""
-    given = argument(call, "opt_level", _LEVEL)
-    if not isinstance(given, ast.Name) or not function.module.scopes.is_local(given):
-        return given
+    level = given(function.module, call, "opt_level", _LEVEL)
+    if not isinstance(level, ast.Name) or not function.module.scopes.is_local(level):
+        return level
     reaching = Reaching(project, graphs(project), project.function_of)
-    return constant_of(project, reaching, function, given, through_calls=False) or given
+    return constant_of(project, reaching, function, level, through_calls=False) or level
 
 
 def _callers(project: Project, function: Function) -> Iterator[tuple[Function, Assumption]]:

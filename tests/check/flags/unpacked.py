@@ -1,0 +1,78 @@
+"""The level of a training comes out of a dictionary that is unpacked."""
+
+from __future__ import annotations
+
+from check.trainings.planted import Training, files
+
+_BEFORE = """
+# file: train.py
+import sys
+import torch
+import torch.nn.functional as F
+from apex import amp
+
+
+def main(loader, net):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    options = {"opt_level": "O0"}
+    options["loss_scale"] = "dynamic"
+    net, optimizer = amp.initialize(net, optimizer, **options)
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = F.mse_loss(net(x), y)
+        with amp.scale_loss(loss, optimizer) as scaled:
+            scaled.backward()
+        optimizer.step()
+
+
+main([(torch.randn(3, 4), torch.randn(3, 2))], torch.nn.Linear(4, 2))
+"""
+_AFTER = """
+# file: train.py
+import sys
+import torch
+import torch.nn.functional as F
+
+
+def main(loader, net):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    scaler = torch.cuda.amp.GradScaler()
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = F.mse_loss(net(x), y)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+
+main([(torch.randn(3, 4), torch.randn(3, 2))], torch.nn.Linear(4, 2))
+"""
+UNPACKED = Training(
+    "a level without casts in a dictionary",
+    files(_BEFORE),
+    files(_AFTER),
+    {
+        "cast": (
+            (
+                "        loss = F.mse_loss(net(x), y)",
+                "        with torch.cuda.amp.autocast():\n            loss = F.mse_loss(net(x), y)",
+            ),
+        )
+    },
+)
+_PUT = '    options["loss_scale"] = "dynamic"\n'
+UNPACKED_OTHERWISE = tuple(
+    Training(
+        f"a level in a dictionary: {put.strip()}",
+        files(_BEFORE.replace(_PUT, put)),
+        files(_AFTER),
+        {},
+    )
+    for put in (
+        '    options["opt_level"] = "O1"\n',
+        '    options.update(opt_level="O1")\n',
+        '    if len(sys.argv) > 1:\n        options = {"opt_level": "O1"}\n',
+        "    options[sys.argv[1]] = sys.argv[2]\n",
+        '    known = options\n    known["opt_level"] = "O1"\n',
+    )
+)
