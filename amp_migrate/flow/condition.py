@@ -87,7 +87,7 @@ def negate(condition: Condition) -> Condition:
 
 
 def conjunction(conditions: list[Condition]) -> Condition:
-    """Return the condition that holds where all hold; equal parts stand once. Nothing is known where that is so of one."""
+    """Return the condition that holds where all hold; what others say already stands once. Nothing is known where that is so of one."""
     texts: list[str] = []
     if any(condition.value is False for condition in conditions):
         return FALSE
@@ -98,9 +98,22 @@ def conjunction(conditions: list[Condition]) -> Condition:
             texts.append(condition.text)
     if not texts:
         return TRUE
+    told = [part for text in texts for part in conjuncts(Condition(None, text))]
+    texts = [text for text in texts if not any(_tells(part, text) for part in told)]
     if len(texts) == 1:
         return Condition(None, texts[0])
     return Condition(None, " and ".join(operand(text, True) for text in texts))
+
+
+def _tells(told: str, text: str) -> bool:
+    """Tell whether one test, that something is a certain string, says that it is not another one, as a second test asks."""
+    one, other = _parse(told), _parse(text)
+    if not isinstance(one, ast.Compare) or not isinstance(other, ast.Compare):
+        return False
+    if [type(op) for op in (*one.ops, *other.ops)] != [ast.Eq, ast.NotEq]:
+        return False
+    values = string(one.comparators[0]), string(other.comparators[0])
+    return None not in values and values[0] != values[1] and same(one.left, other.left)
 
 
 def either(conditions: list[Condition]) -> Condition:

@@ -45,3 +45,33 @@ def test_outputs_of_a_network_in_fp16_were_fp16_before() -> None:
     result = migrate([Source.from_bytes("a.py", PREDICTED.encode())], Settings())
     assert all(outcome.after is not None for outcome in result.outcomes)
     assert not [f for f in result.plan.findings() if f.code == "AMP107" and ".cpu()" in f.message]
+
+
+VALIDATED = """\
+import torch
+from apex import amp
+
+from helpers import prepared, validated
+
+
+def train(batches, held):
+    model = prepared(torch.nn.Linear(4, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    print(validated(model, held))
+    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+    for x, y in batches:
+        loss = torch.nn.functional.mse_loss(model(x), y)
+        optimizer.zero_grad()
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+        optimizer.step()
+    print(validated(model, held))
+    torch.save(model, "model.pt")
+"""
+
+
+def test_a_function_out_of_sight_that_gets_the_network_is_named() -> None:
+    """Not where Apex was not on yet, and nothing of torch."""
+    result = migrate([Source.from_bytes("a.py", VALIDATED.encode())], Settings())
+    notes = [f for f in result.plan.findings() if "is not found here" in f.message]
+    assert [(f.span.line, f.message.split()[0]) for f in notes] == [(18, "validated()")]

@@ -38,6 +38,7 @@ from amp_migrate.plan.model import AddWithItem, Decision, Edit, Finding, Status,
 from amp_migrate.rules.autocast.evaluation_places import cast_at
 from amp_migrate.rules.autocast.on_cpu import copied
 from amp_migrate.rules.autocast.programs import is_come_to, only_in_forwards, serves_others
+from amp_migrate.rules.autocast.unseen import unseen
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.source.span import Span
 from amp_migrate.training.contexts import runs_without_gradients
@@ -93,6 +94,10 @@ def decide(context: Context) -> Iterator[Decision]:
             "`.cpu()` gives fp16 of what the network gives under autocast; Apex's O1 made it fp32"
         )
         advice = "write `.float().cpu()` where numpy, sums or files need fp32"
+        yield decision(RULE, Status.NOTE, function.module, call, message, advice=advice)
+    for function, call, name in unseen(context, cast):
+        message = f"{name}() is not found here: where it runs the network, Apex cast that, and nothing does now"
+        advice = f"if it does, call it under `with {context.spelling.autocast('...')}:`"
         yield decision(RULE, Status.NOTE, function.module, call, message, advice=advice)
 
 
