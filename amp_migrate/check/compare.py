@@ -17,6 +17,7 @@ from amp_migrate.check.events.results import paired
 from amp_migrate.check.events.sides import Key, Side, side_of
 from amp_migrate.check.events.traces import Automaton, Difference
 from amp_migrate.check.gradients.inside import stepped_inside
+from amp_migrate.check.gradients.joint import apart
 from amp_migrate.check.gradients.scaled import unscaled
 from amp_migrate.check.inputs import rescaled
 from amp_migrate.check.pairs import NOTHING, Pair, lost
@@ -74,6 +75,7 @@ def compare(before: Program, after: Program, claims: Claims) -> Comparison:
         *stepped_inside(old, new, claims),
         *rescaled(old, new, every),
         *untold(old, new, every, claims),
+        *apart(old, new, claims),
         *altered(old, new, claims),
         *always_there(old, new),
         *paired(old, new, every),

@@ -8,7 +8,7 @@ from functools import partial
 
 from amp_migrate.check.apex.assumed import Initialize
 from amp_migrate.check.apex.given import POSITIONS, stated
-from amp_migrate.check.events.claims import BOUNDS, DIFFERING_BOUNDS, Claims
+from amp_migrate.check.events.claims import BOUNDS, STEPS, Claims
 from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.facts.constants import filled, number
@@ -36,7 +36,7 @@ def scales(
     given = _Given(new)
     for item in every:
         place = Place(item.function.module.path, item.call.lineno)
-        kept_nowhere = claims.note(DIFFERING_BOUNDS, place)
+        kept_nowhere = claims.note(STEPS, place)
         reported = claims.note(BOUNDS, place)
         for name in POSITIONS:
             read = stated(old.project, item, name)

@@ -35,7 +35,7 @@ from check.trainings.planted import TRAININGS, Training
 from check.trainings.programs import PROGRAMS
 from check.trainings.rounds import ROUNDS
 from check.trainings.same_names import SAME_NAMES
-from check.trainings.speeds import SPEEDS, SPEEDS_WRONG
+from check.trainings.speeds import SPEEDS, SPEEDS_WRONG, UNTOLD
 from check.trainings.spoilt import SPOILT
 from check.trainings.stepped import STEPPED, UNCLAIMED
 
@@ -67,11 +67,11 @@ def test_a_sound_migration_passes(training: Training) -> None:
 
 @pytest.mark.parametrize(
     "training",
-    (*UNCLAIMED, *SPEEDS_WRONG, *PLAIN_UNTOLD, *KEPT_NO_MORE, *UNPACKED_OTHERWISE),
+    (*UNCLAIMED, *SPEEDS_WRONG, *UNTOLD, *PLAIN_UNTOLD, *KEPT_NO_MORE, *UNPACKED_OTHERWISE),
     ids=lambda t: t.name,
 )
 def test_what_no_rule_claims_is_refused(training: Training) -> None:
-    """A step on scaled gradients becomes one on real ones only where a rule of the run says so."""
+    """What is no longer as it was under Apex stands only where a rule of the run says so."""
     assert _objections(training, training.after)
 
 

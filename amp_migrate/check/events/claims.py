@@ -13,7 +13,7 @@ from amp_migrate.protocol.faults import Place
 BACKENDS = "AMP114"
 RAISES = "AMP115"
 BOUNDS = "AMP102"
-DIFFERING_BOUNDS = "AMP105"
+STEPS = "AMP105"
 UNCAST = "AMP107"
 INSIDE = "AMP212"
 FURTHER = "AMP116"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import ast
-
 from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.training.origins.meant import are_several as hold_several
 from amp_migrate.training.origins.meant import meant
 
 
@@ -15,18 +14,11 @@ def are_several(unit: Unit, block: ScaleLoss) -> bool:
     if len(given) != 1:
         return len(given) > 1
     module = block.site.module
-    written = list(meant(unit.project, module, given[0]))
-    if any(value is not None and _holds_several(value) for value in written):
+    if hold_several(unit.project, module, given[0]):
         return True
-    if None not in written:
+    if None not in meant(unit.project, module, given[0]):
         return False
     values = unit.project.values
     stepped = {values.groups(step.module, step.optimizer) for step in unit.steps}
     groups = values.groups(module, given[0])
     return len(stepped) > 1 and not any(groups & one for one in stepped)
-
-
-def _holds_several(node: ast.expr) -> bool:
-    if isinstance(node, ast.List | ast.Tuple):
-        return len(node.elts) > 1
-    return isinstance(node, ast.ListComp)

@@ -10,6 +10,7 @@ from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing, clears
 from amp_migrate.placement.windows.surviving import ending
 from amp_migrate.project import Function, Module
+from amp_migrate.project.order import inside
 from amp_migrate.project.reach import calls_to
 from amp_migrate.project.rounds import graph_of, points_of
 from amp_migrate.training.origins.switches import feasible
@@ -102,11 +103,10 @@ class _Uses:
     def _cleared(self, function: Function) -> list[Point]:
         """Return the moments at which the gradients of networks are clear, in a function."""
         known, tree = clearing(self._unit.project), function.module.tree
-        return known.moments(
-            function,
-            (
-                node
-                for node in known.of_parameters(function)
-                if node not in self._gone and tree.statement(node) not in self._moved
-            ),
-        )
+        stepping = [step.call for step in self._unit.steps_of(function)]
+        found: list[ast.AST] = []
+        for node in known.of_parameters(function):
+            if node not in self._gone and tree.statement(node) not in self._moved:
+                steps_too = any(inside(tree, call, node) for call in stepping)
+                found += filter(clears, ast.walk(node)) if steps_too else [node]
+        return known.moments(function, found)

@@ -292,6 +292,6 @@ def _differing(context: Context) -> Iterator[Decision]:
 
 def _joint(context: Context) -> Iterator[Decision]:
     for block in context.scaled.values():
-        if not context.is_gone(block.node) and are_several(context.unit, block):
+        if are_several(context.unit, block):
             message = "Apex skipped all of these optimizers when one overflowed; GradScaler decides for each"
             yield decision(RULE, Status.NOTE, block.site.module, block.site.node, message)

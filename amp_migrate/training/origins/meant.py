@@ -10,9 +10,11 @@ from amp_migrate.facts.paths import looked_up, tail
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Function, Module, Project
+from amp_migrate.training.bindings import meant as library
 from amp_migrate.training.bindings import returned, unpacked
 
 _MADE = (ast.Call, ast.List, ast.Tuple, ast.ListComp)
+_COPIES = frozenset({"list", "reversed", "set", "sorted", "tuple"})
 
 
 def meant(project: Project, module: Module, node: ast.expr) -> Iterator[ast.expr | None]:
@@ -77,6 +79,33 @@ def _is_apart(tree: Tree, name: ast.Name) -> bool:
     return isinstance(up, ast.Assign) and all(
         isinstance(t, ast.Tuple | ast.List) for t in up.targets
     )
+
+
+def are_several(project: Project, module: Module, node: ast.expr) -> bool:
+    """Tell whether one of the values that were written for an expression is made to hold several objects."""
+    return any(
+        value is not None and _count(project, module, value) > 1
+        for value in meant(project, module, node)
+    )
+
+
+def _count(project: Project, module: Module, node: ast.expr) -> int:
+    """Return how many objects an expression holds, as far as it is written: two for any number, one for what is none of these."""
+    if isinstance(node, ast.List | ast.Tuple | ast.Set):
+        return sum(2 if isinstance(item, ast.Starred) else 1 for item in node.elts)
+    if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
+        return 2
+    if isinstance(node, ast.Dict):
+        return len(node.values)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return _count(project, module, node.left) + _count(project, module, node.right)
+    if isinstance(node, ast.Call) and not project.callees(node):
+        copied = library(project, module, node.func) in _COPIES and len(node.args) == 1
+        if copied and isinstance(node.args[0], ast.List | ast.Tuple | ast.BinOp):
+            return _count(project, module, node.args[0])
+        by_method = isinstance(node.func, ast.Attribute) and node.func.attr == "values"
+        return 2 if copied or by_method else 1
+    return 1
 
 
 def _meant(

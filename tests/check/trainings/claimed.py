@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textwrap import dedent
 
-from check.trainings.planted import Training
+from check.trainings.planted import Training, skipped_apart
 
 
 def _training(
@@ -435,4 +435,6 @@ _REPORTED = _training(
     ),
 )
 
-CLAIMED = (_NEVER, _EVERY, _NETWORK, _BESIDE, _LIMITED, _SKIPS, _ADDED, _REPORTED)
+CLAIMED = (
+    *map(skipped_apart, (_NEVER, _EVERY, _NETWORK)), _BESIDE, _LIMITED, _SKIPS, _ADDED, _REPORTED
+)  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import dedent
 
 
@@ -15,6 +15,17 @@ class Training:
     after: dict[str, str]
     faults: dict[str, tuple[tuple[str, str], ...]]
     claims: tuple[tuple[str, str, int] | tuple[str, str, int, int, bool], ...] = ()
+
+
+def skipped_apart(training: Training) -> Training:
+    """Return a training of which a rule says that a GradScaler decides for each optimizer of its scaled losses."""
+    claims = [
+        ("AMP105", path, number, number, True)
+        for path, text in training.before.items()
+        for number, line in enumerate(text.splitlines(), 1)
+        if "scale_loss(" in line
+    ]
+    return replace(training, claims=(*training.claims, *claims))
 
 
 def files(text: str) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from check.trainings.planted import Training, files
+from check.trainings.planted import Training, files, skipped_apart
 
 _EMBEDDING_BEFORE = """
 # file: train.py
@@ -418,7 +418,7 @@ def main(model, loader, warm):
             scaler.update()
 """
 
-SPEEDS = (
+UNTOLD = (
     Training(
         "two optimizers step in turns", files(_ALTERNATING_BEFORE), files(_ALTERNATING_AFTER), {}
     ),
@@ -435,7 +435,8 @@ SPEEDS = (
         {},
     ),
 )
-SPEEDS_WRONG = (
+SPEEDS = tuple(map(skipped_apart, UNTOLD))
+_WRONG = (
     Training(
         "one optimizer accumulates beside another",
         files(_EMBEDDING_BEFORE),
@@ -459,3 +460,4 @@ SPEEDS_WRONG = (
     ),
     Training("two methods step at two speeds", files(_SPLIT_BEFORE), files(_SPLIT_AFTER), {}),
 )
+SPEEDS_WRONG = tuple(map(skipped_apart, _WRONG))

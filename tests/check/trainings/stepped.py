@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from check.trainings.planted import Training
+from check.trainings.planted import Training, skipped_apart
 
 _BEGUN = """from contextlib import contextmanager, ExitStack
 import torch
@@ -67,8 +67,9 @@ def _training(name: str, lines: tuple[str, ...]) -> Training:
     if "generator" in name:
         entered = f"{lines[0]}\n        scaled_loss.backward()\n"
         after = after.replace("    scaler.scale(loss).backward()\n", entered)
-    return Training(f"a step {name}", {"train.py": before}, {"train.py": after}, {}, (claim,))
+    found = Training(f"a step {name}", {"train.py": before}, {"train.py": after}, {}, (claim,))
+    return skipped_apart(found)
 
 
 STEPPED = tuple(_training(name, lines) for name, lines in _WAYS.items())
-UNCLAIMED = tuple(replace(training, claims=()) for training in STEPPED)
+UNCLAIMED = tuple(replace(training, claims=training.claims[1:]) for training in STEPPED)
