@@ -79,10 +79,12 @@ def negate(condition: Condition) -> Condition:
         if [type(op) for op in parsed.ops] == [ast.IsNot]:
             left = ast.get_source_segment(condition.text, parsed.left)
             return Condition(None, f"{left} is None")
-    if isinstance(parsed, ast.Compare) and [type(op) for op in parsed.ops] == [ast.Eq]:
+    if isinstance(parsed, ast.Compare) and len(parsed.ops) == 1:
         left = ast.get_source_segment(condition.text, parsed.left)
         right = ast.get_source_segment(condition.text, parsed.comparators[0])
-        return Condition(None, f"{left} != {right}")
+        other = {ast.Eq: "!=", ast.NotEq: "=="}.get(type(parsed.ops[0]))
+        if other is not None:
+            return Condition(None, f"{left} {other} {right}")
     return Condition(None, f"not {condition.text}")
 
 

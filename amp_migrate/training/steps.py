@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from amp_migrate.facts.paths import root, same, tail
 from amp_migrate.facts.tree import Tree
+from amp_migrate.flow.condition import Condition, negate
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.order import Loop, comes_to, in_branch, inside, levels, position
 from amp_migrate.training.origins.repeated import visits
@@ -99,6 +100,37 @@ def boundary(step: Step, backward: ast.AST, others: Iterable[Step] = ()) -> ast.
         if isinstance(level, Loop):
             return None
     return found
+
+
+def waits_by(step: Step, backward: ast.AST) -> ast.If | None:
+    """Return the boundary of a step, or the test behind a backward of its round that leaves the round before the step."""
+    found = boundary(step, backward)
+    if found is not None:
+        return found
+    for level in levels(step.tree, step.anchor):
+        block = step.tree.block(level)
+        for stmt in block[: position(step.tree, level)]:
+            leaves = isinstance(stmt, ast.If) and isinstance(stmt.body[-1], ast.Continue)
+            if leaves and isinstance(stmt, ast.If) and not stmt.orelse:
+                if any(inside(step.tree, backward, s) for s in block[: position(step.tree, stmt)]):
+                    return stmt
+        if isinstance(parent_statement(step.tree, level), Loop):
+            return None
+    return None
+
+
+def waiting(step: Step, limit: ast.If) -> list[ast.stmt]:
+    """Return what runs only where a test lets its step run: the branch that steps, or what follows a test that leaves the round."""
+    tree = step.tree
+    if not inside(tree, step.call, limit):
+        return tree.block(limit)[position(tree, limit) + 1 :]
+    return limit.body if in_branch(tree, step.call, limit.body) else limit.orelse
+
+
+def asked(tree: Tree, limit: ast.If) -> str:
+    """Return what a test asks that a step waits by, turned round where it leaves the round before the step."""
+    text = Condition(None, tree.segment(limit.test))
+    return negate(text).text if isinstance(limit.body[-1], ast.Continue) else text.text
 
 
 def outermost_anchor(step: Step, others: Iterable[Step] = ()) -> ast.stmt:

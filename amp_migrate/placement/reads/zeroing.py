@@ -22,7 +22,7 @@ from amp_migrate.project.reach import calls_to, reachable, upwards
 from amp_migrate.project.rounds import last_before, points_of, runs_before
 from amp_migrate.training.beliefs import MAY_CLEAR
 from amp_migrate.training.region import Region
-from amp_migrate.training.steps import Backward, Step, boundary, is_one, outermost_anchor
+from amp_migrate.training.steps import Backward, Step, is_one, outermost_anchor, waiting, waits_by
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -56,8 +56,9 @@ class Window(NamedTuple):
 def windows(unit: Unit, gone: set[ast.AST]) -> Iterator[Window]:
     """Yield the windows of accumulation, by their steps."""
     for step in unit.steps:
-        backward = backward_before(unit, step, gone) if step.call not in gone else None
-        limit = boundary(step, backward.node) if backward is not None else None
+        called = step.function.node is not None
+        backward = backward_before(unit, step, gone, called) if step.call not in gone else None
+        limit = waits_by(step, backward.node) if backward is not None else None
         if backward is not None and limit is not None and counts(unit, step.function, limit.test):
             yield Window(step, backward, limit)
 
@@ -73,7 +74,8 @@ def every_micro_batch(unit: Unit, gone: set[ast.AST]) -> Iterator[Zeroing]:
     for step, limit in _waiting(unit, gone):
         if step.function in apart or steps_beside(unit, step, limit):
             continue
-        inner = any(is_zero_grad(s) for s in ast.walk(limit) if isinstance(s, ast.stmt))
+        parts = (part for stmt in (limit, *waiting(step, limit)) for part in ast.walk(stmt))
+        inner = any(is_zero_grad(s) for s in parts if isinstance(s, ast.stmt))
         inner = inner or clearing(unit.project).calls(step.call)
         for stmt in step.tree.block(limit):
             if unit.trains(step.module, stmt):
@@ -87,15 +89,14 @@ def _waiting(unit: Unit, gone: set[ast.AST]) -> Iterator[tuple[Step, ast.If]]:
     """Yield the steps that wait for several micro-batches, those by helpers included, with the tests that count."""
     yield from ((step, limit) for step, _, limit in windows(unit, gone))
     for item in helped(unit, gone):
-        limit = boundary(item.step, item.backward)
+        limit = waits_by(item.step, item.backward)
         if limit is not None and counts(unit, item.step.function, limit.test):
             yield item.step, limit
 
 
 def steps_beside(unit: Unit, step: Step, limit: ast.If) -> bool:
     """Tell whether another optimizer steps in rounds in which one does not: what accumulated for it, `update()` would change."""
-    loop, taken = loop_of(step.tree, limit), in_branch(step.tree, step.call, limit.body)
-    together = limit.body if taken else limit.orelse
+    loop, together = loop_of(step.tree, limit), waiting(step, limit)
     return any(
         loop_of(step.tree, other.call) is loop
         and not in_branch(step.tree, other.call, together)
@@ -113,21 +114,18 @@ def lost_windows(unit: Unit, gone: set[ast.AST], mended: bool) -> dict[ast.AST, 
     moved = {z.step.anchor for z in every_micro_batch(unit, gone)} if mended else set()
     found: dict[ast.AST, ast.If | None] = {}
     for step in unit.steps:
-        backward = backward_before(unit, step, gone) if step.call not in gone else None
-        limit = boundary(step, backward.node) if backward is not None else None
+        called = step.function.node is not None
+        backward = backward_before(unit, step, gone, called) if step.call not in gone else None
+        limit = waits_by(step, backward.node) if backward is not None else None
         if backward is None or backward.node in found:
             continue
-        if limit is None:
-            calls = [s.call for s in unit.steps_of(step.function)]
-            if _is_matched(step, backward) and lost(unit, step.function, backward.node, calls):
-                found[backward.node] = None
-        elif counts(unit, step.function, limit.test) and not any(
-            inside(step.tree, a, limit) for a in moved
-        ):
-            if lost(
-                unit, step.function, backward.node, [s.call for s in unit.steps_of(step.function)]
-            ):
-                found[backward.node] = limit
+        calls = [s.call for s in unit.steps_of(step.function)]
+        waits = _is_matched(step, backward)
+        if limit is not None:
+            stays = not any(in_branch(step.tree, a, waiting(step, limit)) for a in moved)
+            waits = stays and counts(unit, step.function, limit.test)
+        if waits and lost(unit, step.function, backward.node, calls):
+            found[backward.node] = limit
     for backward in unit.backwards:
         if backward.node not in gone and _is_lost_in_a_helper(unit, backward, moved):
             found.setdefault(backward.node, None)
@@ -143,23 +141,27 @@ def _is_matched(step: Step, backward: Backward) -> bool:
 
 
 def _is_lost_in_a_helper(unit: Unit, backward: Backward, moved: set[ast.stmt]) -> bool:
-    """Tell whether a function that runs a backward leaves the steps to what it calls, and gradients are lost between them."""
+    """Tell whether a function leaves its backward or the steps to what it calls, and gradients are lost between them."""
     stepping = {step.function for step in unit.steps}
     for function in upwards(unit.project, backward.function):
-        if function in stepping:
-            continue
-        taken = calls_to(unit.project, function, stepping)
-        if any(function.module.tree.statement(call) in moved for call in taken):
-            continue
         training = calls_to(unit.project, function, {backward.function})
+        steps, here = unit.steps_of(function), function is backward.function
+        waits = not here and all(_waits(unit, s, node) for s in steps for node in training)
+        taken = [*(s.call for s in steps), *calls_to(unit.project, function, stepping)]
+        moves = any(function.module.tree.statement(call) in moved for call in taken)
+        if moves or (steps and not waits):
+            continue
         runs = [call for call in training if call not in taken]
         own: list[ast.AST] = [backward.node]
-        if taken and any(
-            lost(unit, function, node, taken)
-            for node in (own if function is backward.function else runs)
-        ):
+        if taken and any(lost(unit, function, n, taken) for n in (own if here else runs)):
             return True
     return False
+
+
+def _waits(unit: Unit, step: Step, training: ast.AST) -> bool:
+    """Tell whether a step waits for several runs of what trains in its round."""
+    limit = waits_by(step, training)
+    return limit is not None and counts(unit, step.function, limit.test)
 
 
 def backward_before(

@@ -57,7 +57,23 @@ def lost(unit: Unit, function: Function, node: ast.AST, calls: Iterable[ast.AST]
     start = points_of(unit.project, function, node)[-1:]
     paths = feasible(unit.project, function)
     again = any(paths.witness(point, point, stepping) is not None for point in start)
-    return again and onward(unit, function, start, stepping) is None
+    if not again and any(paths.witness(p, graph.exit, stepping) is not None for p in start):
+        again = meets_again(unit, function, [graph.exit], frozenset({function}))
+    anew = [p for p in training(unit, function, graph) if _clears_first(unit, p.node)]
+    return again and onward(unit, function, start, [*stepping, *anew]) is None
+
+
+def _clears_first(unit: Unit, node: ast.AST) -> bool:
+    """Tell whether a call runs backward passes, each always behind what clears their gradients."""
+    callees = unit.project.callees(node) if isinstance(node, ast.Call) else []
+    found = [(f, training(unit, f, graph_of(unit.project, f))) for f in callees]
+    return any(trains for _, trains in found) and all(
+        graph_of(unit.project, f)
+        .order(exceptions=False)
+        .must_pass(graph_of(unit.project, f).entry, point, clearing(unit.project).points(f))
+        for f, trains in found
+        for point in trains
+    )
 
 
 def onward(

@@ -35,6 +35,7 @@ from amp_migrate.placement.windows.unused import unused
 from amp_migrate.plan.model import Decision, Insert, ReplaceExpression, Status
 from amp_migrate.project import Function
 from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.training.steps import asked
 
 RULE = Rule("AMP106", "gradients are unscaled before they are read", Safety.FAITHFUL, order=25)
 
@@ -94,17 +95,19 @@ def _lost(context: Context) -> Iterator[Decision]:
     """Report micro-batches whose gradients are cleared before the step, where no correction keeps them."""
     unit = context.unit
     lost = lost_windows(unit, context.gone_nodes, context.settings.enabled("AMP201"))
+    moved = [zeroing.statement for zeroing in before_step(unit, context.gone_nodes)]
+    never = dict.fromkeys(unused(unit, context.gone_nodes, moved))
     for backward in unit.backwards if not unit.plain else ():
-        if backward.node in lost:
+        place = backward.module, backward.node
+        if backward.node in lost and (lost[backward.node] is not None or place not in never):
             limit = lost[backward.node]
-            test = backward.module.tree.segment(limit.test) if limit is not None else ""
+            test = asked(backward.module.tree, limit) if limit is not None else ""
             where = f", under `{test}`," if test else ""
             advice = f"clear gradients behind the step{where} if those of all micro-batches were meant to add up"
-            yield decision(RULE, Status.NOTE, backward.module, backward.node, _LOST, advice=advice)
-    moved = [zeroing.statement for zeroing in before_step(unit, context.gone_nodes)]
-    for module, node in dict.fromkeys(unused(unit, context.gone_nodes, moved)):
-        if node not in lost:
-            yield decision(RULE, Status.NOTE, module, node, _LOST)
+            yield decision(RULE, Status.NOTE, *place, _LOST, advice=advice)
+            never.pop(place, None)
+    for module, node in never:
+        yield decision(RULE, Status.NOTE, module, node, _LOST)
 
 
 def _divided(context: Context, function: Function, node: ast.expr) -> Decision:

@@ -28,6 +28,7 @@ from amp_migrate.placement.reads.zeroing import lost_windows, windows
 from amp_migrate.placement.windows.counting import restarts
 from amp_migrate.plan.model import Decision, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.training.steps import asked
 
 RULE = Rule(
     "AMP203", "the last, partial accumulation window is not stepped", Safety.REPORT, order=95
@@ -50,7 +51,7 @@ def decide(context: Context) -> Iterator[Decision]:
             continue
         if backward.node in lost:
             continue
-        test = step.tree.segment(limit.test)
+        test = asked(step.tree, limit)
         yield decision(
             RULE,
             Status.NOTE,
