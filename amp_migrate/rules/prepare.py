@@ -34,9 +34,9 @@ from amp_migrate.placement.finding.trains import Trains
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.making.carrying import carry
 from amp_migrate.placement.making.creation import Creation, creations
+from amp_migrate.placement.steps.early import is_early
 from amp_migrate.placement.steps.shared import shared
 from amp_migrate.placement.steps.unstepped import refuse_unstepped
-from amp_migrate.placement.steps.untrained import precedes_training
 from amp_migrate.placement.unscaling import clipping
 from amp_migrate.placement.unscaling.clip_check import refuse_helpers, refuse_scaled, refuse_unseen
 from amp_migrate.placement.unscaling.unscale import Unscale
@@ -193,8 +193,7 @@ def _reach(unit: Unit, gone: set[ast.AST]) -> None:
         if backward.node not in gone:
             access(backward.function, backward.node)
     for step in unit.steps:
-        backwards = [b for b in unit.backwards_of(step.function) if b.node not in gone]
-        if step.call not in gone and not precedes_training(unit.project, step, backwards):
+        if step.call not in gone and not is_early(unit, step, gone):
             access(step.function, step.call)
     for node, function in unit.scaled_reads.items():
         access(function, node)

@@ -11,22 +11,11 @@ from amp_migrate.facts.paths import tail
 from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.steps.joint import are_several
-from amp_migrate.project import Project
-from amp_migrate.project.order import Loop, inside, levels
+from amp_migrate.project.order import inside
 from amp_migrate.project.reach import reachable
 from amp_migrate.project.rounds import runs_before
 from amp_migrate.training.origins.switches import truth
 from amp_migrate.training.steps import Backward, Step, holds_backward, is_one
-
-
-def precedes_training(project: Project, step: Step, backwards: list[Backward]) -> bool:
-    """Tell whether a step stands before every backward of its function, in no loop with one."""
-    if not backwards or any(
-        runs_before(project, step.function, b.node, step.call) for b in backwards
-    ):
-        return False
-    loops = [lv for lv in levels(step.tree, step.anchor) if isinstance(lv, Loop)]
-    return not any(inside(step.tree, b.node, loop) for b in backwards for loop in loops)
 
 
 def skipped_backward(unit: Unit, step: Step, backwards: list[Backward]) -> ast.If | None:

@@ -80,13 +80,16 @@ class Course:
         """Tell whether a backward may run before a node, here or in a call; so it may where none does."""
         return not self.trains or self.may_train(node, ())
 
-    def may_train(self, node: ast.AST, between: Iterable[ast.AST]) -> bool:
-        """Tell whether a backward may run before a node, here or in a call, with nothing of `between` on the way."""
+    def may_train(
+        self, node: ast.AST, between: Iterable[ast.AST], besides: ast.AST | None = None
+    ) -> bool:
+        """Tell whether a backward may run before a node, here or in a call `besides` one, with nothing of `between` on the way."""
         avoided = [point for part in between for point in self._at(part)]
         goal = self._at(node)[-1:]
         return any(
             self._order.witness(point, p, avoided) is not None
             for point in self.trains
+            if point.node is not besides
             for p in goal
         )
 

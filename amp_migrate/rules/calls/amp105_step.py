@@ -27,6 +27,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from amp_migrate.facts.paths import path
+from amp_migrate.placement.steps.early import is_early
 from amp_migrate.placement.steps.joint import are_several
 from amp_migrate.placement.steps.leaving import exits
 from amp_migrate.placement.steps.stepping import (
@@ -38,14 +39,11 @@ from amp_migrate.placement.steps.stepping import (
 from amp_migrate.placement.steps.untrained import (
     frozen_at_times,
     never_unscaled,
-    precedes_training,
     skipped_backward,
 )
 from amp_migrate.placement.steps.updates import updates
-from amp_migrate.placement.windows.course import Course
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Edit, Insert, Replace, ReplaceExpression, Status
-from amp_migrate.project import Function
 from amp_migrate.project.order import inside, key, levels
 from amp_migrate.project.rounds import runs_before
 from amp_migrate.rules.base import Context, Rule, Safety, decision
@@ -71,14 +69,7 @@ def decide(context: Context) -> Iterator[Decision]:
     for function in functions:
         steps = [s for s in context.unit.steps_of(function) if not context.is_gone(s.call)]
         backwards = [b for b in context.unit.backwards_of(function) if not context.is_gone(b.node)]
-        early = [
-            s
-            for s in steps
-            if precedes_training(context.unit.project, s, backwards)
-            or (
-                not (backwards or s.call.args) and _is_first(context, function, s.call, frozenset())
-            )
-        ]
+        early = [s for s in steps if is_early(context.unit, s, context.gone_nodes)]
         for step in early:
             yield _workaround(step)
         steps = [s for s in steps if s not in early]
@@ -130,19 +121,6 @@ def _updates(context: Context, steps: list[Step], backwards: list[Backward]) -> 
             yield _update(context, steps[0], jump, leaving=True)
             if not any(runs_before(context.unit.project, function, s.anchor, jump) for s in steps):
                 yield decision(RULE, Status.NOTE, function.module, jump, _SKIPPED)
-
-
-def _is_first(
-    context: Context, function: Function, node: ast.AST, seen: frozenset[Function]
-) -> bool:
-    """Tell whether a node of a function without a backward runs before all that its callees and callers train."""
-    course = Course(context.unit, function, context.gone_nodes)
-    if function in seen or course.may_train(node, []):
-        return False
-    callers = context.unit.project.callers(function)
-    if not callers:
-        return function.node is None and bool(course.trains)
-    return all(_is_first(context, c.function, c.call, seen | {function}) for c in callers)
 
 
 def _workaround(step: Step) -> Decision:
