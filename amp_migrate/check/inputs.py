@@ -13,6 +13,7 @@ from amp_migrate.check.gradients.scaled import backwards
 from amp_migrate.project import Function
 from amp_migrate.project.programs import beside
 from amp_migrate.protocol.faults import Place
+from amp_migrate.training.bindings import spelt_out
 from amp_migrate.training.reads.gradients import Gradients
 
 RESCALED = (
@@ -48,7 +49,8 @@ def rescaled(old: Side, new: Side, every: Iterable[Initialize]) -> Iterator[tupl
 def _may_run(enabled: Enabled, function: Function, call: ast.Call) -> bool:
     """Tell whether the tests around a call may come out so that it runs."""
     return all(
-        enabled.truth(function, t) is not (not wanted) for t, wanted in guards(function, call)
+        enabled.truth(function, spelt_out(function.module, test)) is not (not wanted)
+        for test, wanted in guards(function, call)
     )
 
 

@@ -15,6 +15,7 @@ from check.casts.roundabout import ROUNDABOUT
 from check.casts.switched import SWITCHED
 from check.casts.teachers import TEACHERS
 from check.casts.validating import VALIDATING
+from check.elsewhere.in_closures import IN_CLOSURES
 from check.elsewhere.made_anew import MADE_ANEW
 from check.elsewhere.moved import MOVED
 from check.elsewhere.placeholders import PLACEHOLDERS
@@ -48,7 +49,7 @@ EVERY = (
     *TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS, *CLAIMED, *HELPERS, *PRESENT, *ROUNDABOUT, *ACROSS_FILES,
     *SWITCHED, *DISABLED, *HOLDERS, *ROUNDS, *TEACHERS, *SPOILT, *VALIDATING, *GUARDED_CALLS, *SAME_NAMES,
     *BEHIND, *INSIDE, *STEPPED, *EARLY, *SPEEDS, *ANEW, *TURNED_OFF, *MOVED, *PLAIN, *PRODUCTS, *DONE, *PLACEHOLDERS,
-    *SHARED_WEIGHTS, *MADE_ANEW, *WHOLE_RESULTS, KEPT, *KEPT_BY, UNPACKED,
+    *SHARED_WEIGHTS, *MADE_ANEW, *WHOLE_RESULTS, KEPT, *KEPT_BY, UNPACKED, *IN_CLOSURES,
 )  # fmt: skip
 
 

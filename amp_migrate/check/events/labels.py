@@ -190,17 +190,13 @@ class Labels:
 
     def _unscaled_value(self, function: Function, bound: ast.AST) -> ast.expr | None:
         """Return the loss that a name is bound to scaled: ``as scaled_loss``, or the result of ``scaler.scale(loss)``."""
-        up = function.module.tree.parent(bound)
-        if isinstance(up, ast.withitem):
-            call = up.context_expr
-            if isinstance(call, ast.Call) and call.args and self._scales(function, call):
-                return call.args[0]
-            return None
-        value = _assigned(function, bound)
+        up, value = function.module.tree.parent(bound), _assigned(function, bound)
+        entered = up.context_expr if isinstance(up, ast.withitem) else None
         if isinstance(value, ast.Call) and tail(value) == "enter_context" and value.args:
             entered = value.args[0]
-            if isinstance(entered, ast.Call) and entered.args and self._scales(function, entered):
-                return entered.args[0]
+        if isinstance(entered, ast.Call) and entered.args and self._scales(function, entered):
+            return entered.args[0]
+        if entered is not None:
             return None
         if isinstance(value, ast.Call) and tail(value) == "scale" and value.args:
             return value.args[0]
@@ -210,7 +206,10 @@ class Labels:
         return tail(call) == "scale_loss" or scales_loss(self._project, function.module, call)
 
     def _binders(self, function: Function, name: ast.Name) -> list[ast.AST]:
-        """Return the nodes that may have bound a name where it is read."""
+        """Return the nodes that may have bound a name where it is read, in a function around where one does."""
+        owner = function.module.scopes.owner(name)
+        if owner is not function.scope and isinstance(owner, ast.FunctionDef):
+            return list(function.module.scopes.bound(name))
         before = self.program.graph(function).bound_before(name)
         return list(dict.fromkeys(p.node for p in before if p.kind is PointKind.STORE))
 

@@ -1218,7 +1218,7 @@ ADVISED = (
     ),
     Advised(
         "refused/step_in_a_lambda_of_a_table",
-        "change the code so that gradients are touched only between the last backward and the step",
+        "write optimizer.step() as a statement of its own",
         (
             ('    tools = {"advance": lambda: optimizer.step()}\n', ""),
             ('tools["advance"]()', "optimizer.step()"),
