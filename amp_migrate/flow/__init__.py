@@ -19,7 +19,7 @@ from amp_migrate.flow.changes import Changes, cautious, keeping, steady
 from amp_migrate.flow.evaluate import evaluate, value_of
 from amp_migrate.flow.loops import Loop
 from amp_migrate.flow.order import Order
-from amp_migrate.flow.paths import Paths, leads_over
+from amp_migrate.flow.paths import Paths, leads, leads_over
 from amp_migrate.flow.refine import assume, refine
 from amp_migrate.flow.terms import Aspect, Operand, Term, term
 
@@ -49,6 +49,7 @@ __all__ = [
     "cautious",
     "evaluate",
     "keeping",
+    "leads",
     "leads_over",
     "refine",
     "steady",

@@ -109,10 +109,6 @@ class Order:
             a.index in self.final and a.index in {end.index for end in self.ends}
         )
 
-    def may_run_between(self, a: Point, b: Point, c: Point) -> bool:
-        """Return whether `b` may run after `a` and before the next `c`, without another `a` in between."""
-        return b.index in self.between(a, c)
-
     def between(self, a: Point, c: Point) -> set[int]:
         """Return the indices of what may run after `a` and before the next `c`, without another `a` in between."""
         walls = {a.index, c.index}

@@ -186,11 +186,6 @@ class Paths:
         seen = self._from(a, avoided).seen
         return not any(end in seen and end not in avoided for end in self.order.final)
 
-    def may_run_between(self, a: Point, b: Point, c: Point) -> bool:
-        """Return whether, on feasible paths, `b` may run after `a` and before the next `c`, without another `a`."""
-        stops = frozenset((a.index, c.index))
-        return b.index in self._from(a, stops).seen and c.index in self._from(b, stops).seen
-
     def witness(
         self, a: Point, b: Point, avoiding: Iterable[Point] = ()
     ) -> tuple[Point, ...] | None:
@@ -202,6 +197,17 @@ class Paths:
 
 def _speaks_of(term: Term, names: frozenset[str]) -> bool:
     return any(o.aspect is Aspect.BINDING and o.text in names for o in term.operands)
+
+
+def leads(
+    order: Order | Paths,
+    starts: Iterable[Point],
+    goals: Iterable[Point],
+    avoiding: Collection[Point] = (),
+) -> bool:
+    """Return whether a way leads from one of `starts` to one of `goals`, with no point of `avoiding` between the two."""
+    goals = list(goals)
+    return any(not order.must_pass(start, goal, avoiding) for start in starts for goal in goals)
 
 
 def leads_over(
@@ -217,11 +223,6 @@ def leads_over(
     """
     again = [*renewing, *starts]
     return any(
-        order.may_reach(start, point)
-        and not order.must_pass(start, point, ends)
-        and order.may_reach(point, end)
-        and not order.must_pass(point, end, again)
+        leads(order, starts, [point], ends) and leads(order, [point], ends, again)
         for point in middle
-        for start in starts
-        for end in ends
     )

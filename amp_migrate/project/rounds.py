@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from functools import partial
 from typing import TypeVar
 
 from amp_migrate.facts.paths import defs, uses
-from amp_migrate.flow import Graph, Graphs, Point, Way
+from amp_migrate.flow import Graph, Graphs, Paths, Point, Way, leads, steady
 from amp_migrate.project import Function, Project
-from amp_migrate.project.once import once
+from amp_migrate.project.once import kept, once
 from amp_migrate.project.order import inside, levels
 
 Node = TypeVar("Node", bound=ast.AST)
@@ -40,6 +41,18 @@ def points_of(project: Project, function: Function, node: ast.AST) -> tuple[Poin
     return ()
 
 
+def points_of_all(project: Project, function: Function, nodes: Iterable[ast.AST]) -> list[Point]:
+    """Return when any of some nodes runs."""
+    return [point for node in nodes for point in points_of(project, function, node)]
+
+
+def steadily(project: Project, function: Function) -> Paths:
+    """Return the ways through a function on which a test comes out the same until the function writes what it reads."""
+    graph = graph_of(project, function)
+    make = partial(Paths, graph, changes=steady, exceptions=False)
+    return kept(project, (steadily, function), make)
+
+
 def runs_before(
     project: Project,
     function: Function,
@@ -55,7 +68,7 @@ def runs_before(
     """
     starts = points_of(project, function, first)
     goals = points_of(project, function, then)[:1]
-    avoided = [p for node in between for p in points_of(project, function, node)]
+    avoided = points_of_all(project, function, between)
     order = graph_of(project, function).order(exceptions)
     return any(order.leads_in_round(starts, goal, avoided) for goal in goals)
 
@@ -68,45 +81,41 @@ def may_follow(
     between: Iterable[ast.AST] = (),
 ) -> bool:
     """Tell whether a node may run after another one, in whatever round, with nothing of `between` on the way."""
-    return _leads(project, function, points_of(project, function, first), then, between)
+    starts, goals = (points_of(project, function, node) for node in (first, then))
+    return _leads(project, function, starts, goals[:1], between)
 
 
 def may_start(
     project: Project, function: Function, then: ast.AST, between: Iterable[ast.AST]
 ) -> bool:
     """Tell whether a function may come to a node from where it starts, with nothing of `between` on the way."""
-    return _leads(project, function, [graph_of(project, function).entry], then, between)
+    goals = points_of(project, function, then)[:1]
+    return _leads(project, function, [graph_of(project, function).entry], goals, between)
 
 
 def may_end(
     project: Project, function: Function, first: ast.AST, between: Iterable[ast.AST]
 ) -> bool:
     """Tell whether a function may return after a node has run, with nothing of `between` on the way."""
-    graph = graph_of(project, function)
-    avoided = [p for node in between for p in points_of(project, function, node)]
     starts = points_of(project, function, first)
-    order = graph.order(exceptions=False)
-    return any(order.witness(start, graph.exit, avoided) is not None for start in starts)
+    return _leads(project, function, starts, [graph_of(project, function).exit], between)
 
 
 def may_pass(project: Project, function: Function, nodes: Iterable[ast.AST]) -> bool:
     """Tell whether a function may return and come to none of some nodes."""
     graph = graph_of(project, function)
-    avoided = [p for node in nodes for p in points_of(project, function, node)]
-    return graph.order(exceptions=False).witness(graph.entry, graph.exit, avoided) is not None
+    return _leads(project, function, [graph.entry], [graph.exit], nodes)
 
 
 def _leads(
     project: Project,
     function: Function,
     starts: Iterable[Point],
-    then: ast.AST,
+    goals: Iterable[Point],
     between: Iterable[ast.AST],
 ) -> bool:
     order = graph_of(project, function).order(exceptions=False)
-    goals = points_of(project, function, then)[:1]
-    avoided = [p for node in between for p in points_of(project, function, node)]
-    return any(order.witness(start, g, avoided) is not None for start in starts for g in goals)
+    return leads(order, starts, goals, points_of_all(project, function, between))
 
 
 def last_before(

@@ -204,7 +204,7 @@ def _pair(
 
 
 def _between(graph: Graph, exceptions: bool, places: Places, traces: Sequence[Trace]) -> list[str]:
-    """Check `may_run_between` on what ran between two neighbours of the same kind, for events of one point."""
+    """Check `between` on what ran between two neighbours of the same kind, for events of one point."""
     order = graph.order(exceptions)
     single = {event: points[0] for event, points in places.items() if len(points) == 1}
     wrong: list[str] = []
@@ -216,7 +216,7 @@ def _between(graph: Graph, exceptions: bool, places: Places, traces: Sequence[Tr
             if (a, b, c) in asked or not {a, b, c} <= single.keys():
                 continue
             asked.add((a, b, c))
-            if not order.may_run_between(single[a], single[b], single[c]):
+            if single[b].index not in order.between(single[a], single[c]):
                 wrong.append(f"{exceptions}: {b} ran between {a} and {c}")
     return wrong
 

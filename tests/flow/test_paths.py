@@ -7,7 +7,7 @@ import textwrap
 
 import pytest
 
-from amp_migrate.flow import NOTHING, Graph, Paths, assume, build, cautious, keeping
+from amp_migrate.flow import NOTHING, Graph, Paths, assume, build, cautious, keeping, leads
 from tests.flow.helpers import call, graph_of
 
 FP16 = "args.fp16"
@@ -106,9 +106,9 @@ def test_one_truth_along_a_path() -> None:
     assert not kept.may_reach(plain, unscale)
     assert free.may_reach(plain, unscale)
     assert kept.must_pass(graph.entry, unscale, [scale])
-    assert kept.may_run_between(scale, unscale, step)
-    assert not kept.may_run_between(plain, unscale, step)
-    assert free.may_run_between(plain, unscale, step)
+    assert leads(kept, [scale], [unscale], [step]) and leads(kept, [unscale], [step], [scale])
+    assert not leads(kept, [plain], [unscale], [step])
+    assert leads(free, [plain], [unscale], [step]) and leads(free, [unscale], [step], [plain])
     witness = kept.witness(plain, step)
     assert witness is not None
     assert unscale not in witness

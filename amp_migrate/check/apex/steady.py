@@ -11,6 +11,7 @@ from amp_migrate.check.apex.disabling import States
 from amp_migrate.check.apex.initialized import OFF, Initialized
 from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.flow.changes import stored_name
+from amp_migrate.flow.paths import leads
 from amp_migrate.flow.terms import Aspect, Operand, Term, names_of, term
 from amp_migrate.project import Function
 from amp_migrate.project.relatives import apart
@@ -47,7 +48,7 @@ def _stays(program: Program, apex: Initialized, function: Function, point: Point
         for p in graph.points
         if isinstance(p.node, ast.Call) and p.kind is Kind.CALL and apex.initializes(p.node)
     ]
-    return not again or graph.order(False).witness(point, graph.exit, again) is not None
+    return not again or leads(graph.order(False), [point], [graph.exit], again)
 
 
 def _lasts(program: Program, stores: _Stores, where: Function, held: Term) -> bool:

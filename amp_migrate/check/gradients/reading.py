@@ -12,7 +12,7 @@ from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.cfg.graph import Graph
 from amp_migrate.flow.cfg.points import Point
 from amp_migrate.flow.changes import steady
-from amp_migrate.flow.paths import Paths
+from amp_migrate.flow.paths import Paths, leads
 from amp_migrate.flow.refine import refine
 from amp_migrate.project import Function
 from amp_migrate.protocol.faults import Place
@@ -62,8 +62,7 @@ class Reads:
             steps = [p for p, label in labels.items() if self._steps(label)]
             read_at = [p for p, label in labels.items() if label == read]
             for step in steps:
-                starts = (graph.entry, *steps)
-                if any(paths.witness(start, step, read_at) for start in starts):
+                if leads(paths, [graph.entry, *steps], [step], read_at):
                     found.setdefault(labels[step], Place(self._file, step.line))
         return found
 

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from amp_migrate.facts.paths import path, same
-from amp_migrate.flow import Graph, Graphs, Kind, Point, leads_over
+from amp_migrate.flow import Graph, Graphs, Kind, Point, leads, leads_over
 from amp_migrate.older.feasible import feasible
 from amp_migrate.older.found import Found
 from amp_migrate.plan.cannot import Unwritable
@@ -46,11 +46,7 @@ def refuse_apart(training: Masters, found: Found) -> None:
                 "put them into one function, then run again",
             )
         cleared = [point for point in calls["zero_grad"] if _clears(training, found, module, point)]
-        if any(
-            order.may_reach(one, other) and not order.must_pass(one, other, cleared)
-            for one in copied
-            for other in calls["backward"]
-        ):
+        if leads(order, copied, calls["backward"], cleared):
             raise Unwritable(
                 module,
                 call,

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import replace
 
-from amp_migrate.flow import Graphs, Kind
+from amp_migrate.flow import Graphs, Kind, leads
 from amp_migrate.older.feasible import feasible
 from amp_migrate.older.found import Found
 from amp_migrate.older.fp16.training import Fp16
@@ -104,11 +104,8 @@ def _refuse_wrapped(wrap: Wrap, other: Made, own: list[Made], found: Found) -> N
         graph = Graphs().of(function.scope)
         order = feasible(found, graph)
         between = [p for _, call in own for p in graph.at(call, Kind.CALL)]
-        if not any(
-            order.may_reach(start, end) and not order.must_pass(start, end, between)
-            for start in graph.at(other[1], Kind.CALL)
-            for end in graph.at(wrap.call, Kind.CALL)
-        ):
+        starts, ends = (graph.at(call, Kind.CALL) for call in (other[1], wrap.call))
+        if not leads(order, starts, ends, between):
             return
     raise _not_fused(wrap, other, found)
 

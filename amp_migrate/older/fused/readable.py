@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 
-from amp_migrate.flow import Graphs, Kind
+from amp_migrate.flow import Graphs, Kind, leads
 from amp_migrate.older.found import Found
 from amp_migrate.project import Function, Module
 
@@ -85,9 +85,7 @@ def _set_behind(
     starts = graph.at(made) or graph.at(part)
     points = [graph.at(node, Kind.STORE) or graph.at(node) for node in stores]
     return bool(stores) and (
-        not starts
-        or not all(points)
-        or any(order.may_reach(start, p) for start in starts for found in points for p in found)
+        not starts or not all(points) or any(leads(order, starts, found) for found in points)
     )
 
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import partial
 
 from amp_migrate.facts.paths import last_names, variables, walk
-from amp_migrate.flow import Paths, Point, steady
+from amp_migrate.flow import Point, leads
 from amp_migrate.flow.condition import Condition
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.making.creation import Creation
 from amp_migrate.placement.windows.surviving import stay
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project.order import in_branch, levels
-from amp_migrate.project.rounds import graph_of, points_of
+from amp_migrate.project.rounds import graph_of, points_of, steadily
 from amp_migrate.training.steps import Backward, Step
 
 _NOT_APEX = frozenset(sys.stdlib_module_names) | {"torch", "numpy"}
@@ -104,15 +104,13 @@ def _lasting(unit: Unit, backward: Backward, test: ast.expr, other: list[ast.stm
 
 
 def _leads(
-    unit: Unit, backward: Backward, nodes: Iterable[ast.AST], avoiding: Iterable[Point] = ()
+    unit: Unit, backward: Backward, nodes: Iterable[ast.AST], avoiding: Collection[Point] = ()
 ) -> bool:
     """Tell whether a node may follow a backward, where a test comes out the same until its function writes what it reads."""
     points = partial(points_of, unit.project, backward.function)
-    graph = graph_of(unit.project, backward.function)
-    paths = Paths(graph, changes=steady, exceptions=False)
     goals = [point for node in nodes for point in points(node)[:1]]
-    starts = points(backward.node)[-1:]
-    return any(paths.witness(a, b, avoiding) is not None for a in starts for b in goals)
+    ways = steadily(unit.project, backward.function)
+    return leads(ways, points(backward.node)[-1:], goals, avoiding)
 
 
 def _follows(unit: Unit, backward: Backward, step: Step) -> bool:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 from amp_migrate.facts.paths import path
+from amp_migrate.flow import leads
 from amp_migrate.placement.backwards.probes import cleared
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.zeroing import is_zero_grad
@@ -15,7 +16,7 @@ from amp_migrate.plan.cannot import Cannot, place_of
 from amp_migrate.project import Function, Module
 from amp_migrate.project.order import exclusive
 from amp_migrate.project.reach import calls_to
-from amp_migrate.project.rounds import graph_of, points_of, runs_before
+from amp_migrate.project.rounds import graph_of, points_of, points_of_all, runs_before
 from amp_migrate.training.contexts import keeps_no_graph
 from amp_migrate.training.steps import Backward, Step
 
@@ -139,13 +140,11 @@ def _cleared_behind(
     """Tell whether gradients are cleared behind a backward whenever it runs, before another backward or step."""
     points = partial(points_of, unit.project, backward.function)
     order = graph_of(unit.project, backward.function).order(exceptions=False)
-    clear = [point for stmt in zeroings for point in points(stmt)]
+    clear = points_of_all(unit.project, backward.function, zeroings)
     taken = [point for node in others for point in points(node)[:1]]
-    return all(
-        order.must_reach(start, clear)
-        and all(order.witness(start, goal, clear) is None for goal in taken)
-        for start in points(backward.node)[-1:]
-    )
+    starts = points(backward.node)[-1:]
+    always = all(order.must_reach(start, clear) for start in starts)
+    return always and not leads(order, starts, taken, clear)
 
 
 def _cannot(backward: Backward, step: Step) -> Cannot:

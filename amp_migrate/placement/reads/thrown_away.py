@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.facts.paths import path
+from amp_migrate.flow import leads
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import Clearing, clearing, clears
 from amp_migrate.placement.reads.zeroing import before_step
@@ -67,7 +68,7 @@ def _is_filled_again(unit: Unit, node: ast.expr) -> bool:
         graph = graph_of(unit.project, callee)
         order, trains = graph.order(exceptions=False), training(unit, callee, graph)
         cleared = clearing(unit.project).points(callee)
-        if any(order.witness(point, graph.exit, trains) is not None for point in cleared):
+        if leads(order, cleared, [graph.exit], trains):
             return False
     return bool(callees)
 

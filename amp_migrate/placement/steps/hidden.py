@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from amp_migrate.flow import Kind
+from amp_migrate.flow import Kind, leads
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.windows.surviving import training
 from amp_migrate.project import Function
@@ -74,4 +74,4 @@ class Hidden:
         here = graph.at(node, Kind.CALL)
         trains = [p for p in training(self._unit, function, graph) if p not in here]
         order = graph.order(exceptions=False)
-        return any(order.witness(graph.entry, point, trains) for point in here)
+        return leads(order, [graph.entry], here, trains)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from amp_migrate.flow import Paths, steady
+from amp_migrate.flow import leads
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.gradients import Use
 from amp_migrate.placement.windows.course import Course
 from amp_migrate.project.order import in_branch, inside, levels
-from amp_migrate.project.rounds import graph_of, points_of
+from amp_migrate.project.rounds import points_of, points_of_all, steadily
 
 
 def behind_backward(
@@ -45,25 +45,20 @@ def _branch(course: Course, found: Sequence[Use]) -> list[ast.stmt] | None:
 
 def _runs_without(unit: Unit, course: Course, found: Sequence[Use]) -> bool:
     """Tell whether a run of the function may come to each of some reads before any backward."""
-    graph = graph_of(unit.project, course.function)
-    paths = Paths(graph, changes=steady, exceptions=False)
+    paths = steadily(unit.project, course.function)
     goals = [points_of(unit.project, course.function, use.node)[:1] for use in found]
-    return all(
-        any(paths.witness(graph.entry, point, course.trains) is not None for point in goal)
-        for goal in goals
-    )
+    return all(leads(paths, [paths.graph.entry], goal, course.trains) for goal in goals)
 
 
 def _always_taken(
     unit: Unit, course: Course, branch: list[ast.stmt], taking: Sequence[ast.AST]
 ) -> bool:
     """Tell whether every way from the backwards of a branch comes to a step before another backward, or the end."""
-    graph = graph_of(unit.project, course.function)
-    paths = Paths(graph, changes=steady, exceptions=False)
+    paths = steadily(unit.project, course.function)
+    graph = paths.graph
     own = {point for stmt in branch for point in graph.within(stmt)}
-    stepping = [p for node in taking for p in points_of(unit.project, course.function, node)]
+    stepping = points_of_all(unit.project, course.function, taking)
     starts = [point for point in course.trains if point in own]
     goals = [graph.exit, *(point for point in course.trains if point not in own)]
-    return all(paths.witness(a, b, stepping) is None for a in starts for b in goals) and all(
-        paths.witness(a, a, stepping) is None for a in starts if len(starts) == 1
-    )
+    goals += starts if len(starts) == 1 else []
+    return not leads(paths, starts, goals, stepping)

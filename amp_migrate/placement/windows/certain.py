@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.flow import Graph, Kind, Paths, Point, steady
+from amp_migrate.flow import Graph, Kind, Point, leads
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.windows.surviving import training
 from amp_migrate.project import Function
-from amp_migrate.project.rounds import graph_of, points_of
+from amp_migrate.project.rounds import graph_of, points_of, steadily
 from amp_migrate.training.bindings import is_generator
 
 
@@ -25,12 +25,7 @@ def may_be_untrained(unit: Unit, function: Function, node: ast.AST) -> bool:
         for loop in graph.order(exceptions=False).loops
         if not loop.body.intersection(here) and not loop.body.isdisjoint(sure)
     ]
-    return _leads(graph, [graph.entry, *here], here, sure)
-
-
-def _leads(graph: Graph, starts: list[Point], goals: tuple[Point, ...], sure: list[Point]) -> bool:
-    paths = Paths(graph, changes=steady, exceptions=False)
-    return any(paths.witness(a, b, sure) is not None for a in starts for b in goals)
+    return leads(steadily(unit.project, function), [graph.entry, *here], here, sure)
 
 
 def _sure(
@@ -73,8 +68,8 @@ def _always(unit: Unit, node: ast.AST, around: tuple[Function, ...]) -> bool:
 
 def _is_always(unit: Unit, function: Function, around: tuple[Function, ...], entered: bool) -> bool:
     graph = graph_of(unit.project, function)
-    sure = _sure(unit, function, graph, around)
+    sure, ways = _sure(unit, function, graph, around), steadily(unit.project, function)
     if entered or not is_generator(function):
-        return not _leads(graph, [graph.entry], (graph.exit,), sure)
-    given = tuple(point for point in graph.points if point.kind is Kind.YIELD)
-    return not _leads(graph, [graph.entry, *given], given, sure)
+        return not leads(ways, [graph.entry], [graph.exit], sure)
+    given = [point for point in graph.points if point.kind is Kind.YIELD]
+    return not leads(ways, [graph.entry, *given], given, sure)

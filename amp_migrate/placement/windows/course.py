@@ -6,14 +6,14 @@ import ast
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
-from amp_migrate.flow import Graph, Kind, Order, Paths, Point, Way, steady
+from amp_migrate.flow import Graph, Kind, Order, Point, Way, leads
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.steps.hidden import Hidden
 from amp_migrate.placement.steps.indirect import Indirect, indirect
 from amp_migrate.placement.windows.surviving import onward, training
 from amp_migrate.project import Function
 from amp_migrate.project.reach import upwards
-from amp_migrate.project.rounds import graph_of, points_of, runs_before
+from amp_migrate.project.rounds import graph_of, points_of, runs_before, steadily
 from amp_migrate.training.bindings import is_generator
 from amp_migrate.training.steps import Backward, Step
 
@@ -54,8 +54,8 @@ class Course:
         order = graph.order(exceptions=False)
         trains = training(self._unit, step.function, graph)
         taken = points_of(self._unit.project, step.function, step.call)
-        return all(order.witness(graph.entry, point, trains) is None for point in taken) and all(
-            order.witness(point, graph.exit, taken) is None for point in trains
+        return not leads(order, [graph.entry], taken, trains) and not leads(
+            order, trains, [graph.exit], taken
         )
 
     @cached_property
@@ -65,12 +65,8 @@ class Course:
 
     def follows(self, later: ast.AST, earlier: ast.AST, between: Iterable[ast.AST] = ()) -> bool:
         """Tell whether a node may run after another one, with nothing of `between` on the way."""
-        avoided = [point for node in between for point in self._at(node)]
-        starts = self._at(earlier)
-        goals = self._at(later)
-        return bool(starts and goals) and any(
-            self._order.witness(start, goals[0], avoided) is not None for start in starts[-1:]
-        )
+        starts, goals = self._at(earlier)[-1:], self._at(later)[:1]
+        return leads(self._order, starts, goals, self._all(between))
 
     def before(self, first: ast.AST, then: ast.AST, between: Iterable[ast.AST] = ()) -> bool:
         """Tell whether a node may run before another one in its round, with nothing of `between` on the way."""
@@ -84,33 +80,23 @@ class Course:
         self, node: ast.AST, between: Iterable[ast.AST], besides: ast.AST | None = None
     ) -> bool:
         """Tell whether a backward may run before a node, here or in a call `besides` one, with nothing of `between` on the way."""
-        avoided = [point for part in between for point in self._at(part)]
-        goal = self._at(node)[-1:]
-        return any(
-            self._order.witness(point, p, avoided) is not None
-            for point in self.trains
-            if point.node is not besides
-            for p in goal
-        )
+        starts = [point for point in self.trains if point.node is not besides]
+        return leads(self._order, starts, self._at(node)[-1:], self._all(between))
 
     def always_comes(self, node: ast.AST, calls: Iterable[ast.AST]) -> bool:
         """Tell whether one of some calls follows a node whichever way tests go, each of one truth, and before a backward."""
-        paths = Paths(self._graph, changes=steady, exceptions=False)
+        paths = steadily(self._unit.project, self.function)
         goals = [point for call in calls for point in self._at(call)[-1:]]
-        return all(
-            paths.must_reach(point, goals)
-            and not any(paths.witness(point, trains, goals) for trains in self.trains)
-            for point in self._at(node)[-1:]
-        )
+        here = self._at(node)[-1:]
+        always = all(paths.must_reach(point, goals) for point in here)
+        return always and not leads(paths, here, self.trains, goals)
 
     def begins(self, node: ast.AST, between: Iterable[ast.AST]) -> bool:
         """Tell whether gradients of a caller's backward may be there at a node, with nothing of `between` on the way."""
         running = {backward.function for backward in self._unit.backwards}
         if running.isdisjoint(upwards(self._unit.project, self.function)):
             return False
-        avoided = [point for part in between for point in self._at(part)]
-        start = self._graph.entry
-        return any(self._order.witness(start, p, avoided) is not None for p in self._at(node)[-1:])
+        return leads(self._order, [self._graph.entry], self._at(node)[-1:], self._all(between))
 
     def leads_untrained(self, node: ast.AST, later: ast.AST) -> bool:
         """Tell whether something may run after a node with no backward between; loops that train run at least once.
@@ -124,8 +110,7 @@ class Course:
             if not loop.body.intersection(here) and not loop.body.isdisjoint(self.trains)
         ]
         given = [point for point in self._graph.points if point.kind is Kind.YIELD]
-        avoided = [*self.trains, *entered, *given]
-        return any(self._order.witness(a, b, avoided) is not None for a in here for b in there)
+        return leads(self._order, here, there, [*self.trains, *entered, *given])
 
     def is_read_before(self, node: ast.AST, steps: Sequence[Step]) -> bool:
         """Tell whether gradients are read behind a backward and before a step, or before they are cleared without one."""
@@ -158,16 +143,12 @@ class Course:
     def kept(self, place: ast.stmt, taking: Iterable[ast.AST]) -> tuple[Point, ...] | None:
         """Return a way on which gradients that are there at a statement get to a backward, past what takes them."""
         here = self._at(place)
-        taken = [point for node in taking for point in self._at(node)]
-        return onward(self._unit, self.function, here[:1], taken)
+        return onward(self._unit, self.function, here[:1], self._all(taking))
 
     def _is_next(self, node: ast.AST, step: Step, alike: Iterable[ast.AST]) -> bool:
         here, there = self._at(node), self._at(step.call)
-        if not here or not there:
-            return False
-        avoided = [*self.trains, *(p for call in alike for p in self._at(call))]
-        avoided = [point for point in avoided if point not in there]
-        return self._order.witness(here[-1], there[-1], avoided) is not None
+        avoided = [point for point in (*self.trains, *self._all(alike)) if point not in there]
+        return leads(self._order, here[-1:], there[-1:], avoided)
 
     def _shares_rounds(self, node: ast.AST, step: Step) -> bool:
         """Tell whether every loop around a node that trains holds the step too."""
@@ -197,8 +178,7 @@ class Course:
         found = [
             point.node
             for point in self.trains
-            for end in goal
-            if self._order.witness(point, end, [p for p in self.trains if p is not point])
+            if leads(self._order, [point], goal, [p for p in self.trains if p is not point])
         ]
         return found[-1] if found else None
 
@@ -230,4 +210,7 @@ class Course:
         graph = graph_of(self._unit.project, step.function)
         given = [point for point in graph.points if point.kind is Kind.YIELD]
         order = graph.order(exceptions=False)
-        return any(order.witness(graph.entry, p, given) for p in graph.within(step.call))
+        return leads(order, [graph.entry], graph.within(step.call), given)
+
+    def _all(self, nodes: Iterable[ast.AST]) -> list[Point]:
+        return [point for node in nodes for point in self._at(node)]

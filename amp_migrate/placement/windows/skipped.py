@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.flow import Paths
+from amp_migrate.flow import Paths, leads
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing
 from amp_migrate.placement.windows.counting import counts
@@ -92,8 +92,9 @@ def _keeps(unit: Unit, function: Function, first: ast.stmt, jump: ast.stmt) -> b
     cleared = clearing(unit.project).points(function)
     starts, goals = (points_of(unit.project, function, node) for node in (first, jump))
     paths = Paths(graph, exceptions=True)
-    comes = any(paths.witness(a, b, cleared) is not None for a in starts[:1] for b in goals[:1])
-    return comes and onward(unit, function, goals[-1:], []) is not None
+    return leads(paths, starts[:1], goals[:1], cleared) and bool(
+        onward(unit, function, goals[-1:], [])
+    )
 
 
 def _kept(step: Step, node: ast.AST, message: str) -> Cannot:

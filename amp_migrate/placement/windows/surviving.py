@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from amp_migrate.flow import Graph, Kind, Point
+from amp_migrate.flow import Graph, Kind, Point, leads
 from amp_migrate.flow.assumption import Assumption
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.placement.finding.unit import Unit
@@ -56,8 +56,8 @@ def lost(unit: Unit, function: Function, node: ast.AST, calls: Iterable[ast.AST]
     stepping = [point for call in calls for point in graph.within(call)]
     start = points_of(unit.project, function, node)[-1:]
     paths = feasible(unit.project, function)
-    again = any(paths.witness(point, point, stepping) is not None for point in start)
-    if not again and any(paths.witness(p, graph.exit, stepping) is not None for p in start):
+    again = any(leads(paths, [point], [point], stepping) for point in start)
+    if not again and leads(paths, start, [graph.exit], stepping):
         again = meets_again(unit, function, [graph.exit], frozenset({function}))
     anew = [p for p in training(unit, function, graph) if _clears_first(unit, p.node)]
     return again and onward(unit, function, start, [*stepping, *anew]) is None
@@ -103,7 +103,7 @@ def onward(
     leaving = next((way for way in ways if way is not None), None)
     if leaving is None or function.node is None:
         return None
-    if trains and all(paths.witness(graph.entry, b, cleared) is None for b in trains):
+    if trains and not leads(paths, [graph.entry], trains, cleared):
         return None
     callers = unit.project.callers(function)
     returns = any(
@@ -186,9 +186,9 @@ def _moments(
         order = inner.order(exceptions=False)
         yields = [point for point in inner.points if point.kind is Kind.YIELD]
         for point in training(unit, callee, inner, around):
-            if order.witness(inner.entry, point, yields) is not None:
+            if leads(order, [inner.entry], [point], yields):
                 found += graph.at(item, Kind.ENTER)
-            if any(order.witness(given, point) is not None for given in yields):
+            if leads(order, yields, [point]):
                 found += graph.at(item, Kind.LEAVE)
     return list(dict.fromkeys(found)) or list(graph.at(call, Kind.CALL))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from amp_migrate.flow import Graph, Kind, Point
+from amp_migrate.flow import Graph, Kind, Point, leads
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing, clears
 from amp_migrate.placement.windows.surviving import ending
@@ -68,8 +68,8 @@ class _Uses:
         cleared, starts = self._cleared(function), list(starts)
         if self._gets_to_step(function, graph, starts):
             return
-        if function.node is None or not any(paths.witness(p, graph.exit, cleared) for p in starts):
-            if any(paths.witness(start, point) for start in starts for point in cleared):
+        if function.node is None or not leads(paths, starts, [graph.exit], cleared):
+            if leads(paths, starts, cleared):
                 yield place
             return
         callers = self._unit.project.callers(function)
@@ -82,7 +82,7 @@ class _Uses:
     def _gets_to_step(self, function: Function, graph: Graph, starts: Iterable[Point]) -> bool:
         paths, kept = feasible(self._unit.project, function), set(self._cleared(function))
         goals = list(self._steps(function, graph))
-        return any(paths.witness(s, goal, kept - {goal}) for s in starts for goal in goals)
+        return any(leads(paths, starts, [goal], kept - {goal}) for goal in goals)
 
     def _steps(self, function: Function, graph: Graph) -> Iterator[Point]:
         """Yield the moments at which a function may step on gradients that it found."""
