@@ -92,8 +92,9 @@ def _is_ignored(project: Project, module: Module, node: ast.Name) -> bool:
 
 
 def _never_looks(project: Project, call: ast.Call, node: ast.Name, callee: Function) -> bool:
-    sites = [site for site in project.callers(callee) if site.call is call]
-    names = {name for site in sites for name, v in bind(site, callee).given.items() if v is node}
+    site = project.site(call, callee)
+    given = bind(site, callee).given if site is not None else {}
+    names = {name for name, value in given.items() if value is node}
     return bool(names) and all(
         not _mentions(member, name)
         for member in project.family(callee) or [callee]

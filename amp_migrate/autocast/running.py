@@ -9,7 +9,7 @@ from amp_migrate.facts.paths import spreads, walk
 from amp_migrate.flow import NOTHING, Assumption, Known, Paths
 from amp_migrate.flow.evaluate import value_of
 from amp_migrate.flow.terms import names_of, term
-from amp_migrate.project import CallSite, Function, Project
+from amp_migrate.project import Function, Project
 from amp_migrate.project.reach import reached_by
 from amp_migrate.project.rounds import graph_of, points_of
 
@@ -42,13 +42,11 @@ class Running:
     def _runs(self, run: _Run, call: ast.Call) -> Iterator[_Run]:
         """Yield the functions that a call runs, with what is known of their parameters."""
         for callee in self._project.callees(call):
-            for site in self._project.callers(callee):
-                if site.call is call:
-                    yield callee, self._given(run, site, callee)
+            yield callee, self._given(run, call, callee)
 
-    def _given(self, run: _Run, site: CallSite, callee: Function) -> Assumption:
-        function, call = run[0], site.call
-        given = self._project.arguments(site, callee)
+    def _given(self, run: _Run, call: ast.Call, callee: Function) -> Assumption:
+        function = run[0]
+        given = self._project.given(call, callee)
         paths = self._paths(run, frozenset().union(*map(names_of, given.values())))
         holds = [paths.holds(point) for point in points_of(self._project, function, call)]
         known = NOTHING

@@ -212,6 +212,15 @@ class Project:
         """Return every call that may reach `function` itself, without those of other methods of its family."""
         return list(self.calls.sites.get(function, []))
 
+    def site(self, call: ast.Call, function: Function) -> CallSite | None:
+        """Return how a call reaches a function, or another method of its family; None where it reaches none."""
+        return next((site for site in self.callers(function) if site.call is call), None)
+
+    def given(self, call: ast.Call, function: Function) -> dict[str, ast.expr]:
+        """Return what a call gives each parameter of a function that it reaches, by the parameter's name."""
+        site = self.site(call, function)
+        return {} if site is None else self.arguments(site, function)
+
     def completions(self, function: Function) -> list[tuple[CallSite, dict[str, ast.expr]]]:
         """Return the calls of ``functools.partial`` objects of `function`, with the arguments that they add."""
         found = []

@@ -260,12 +260,11 @@ class Objects:
         found: set[int] = set()
         for making, where in self.making.items() if call in self.makes else ():
             maker = self._project.function_of(where, making)
-            for site in self._project.calls_of(maker):
-                given = self._project.arguments(site, maker) if site.call is call else {}
-                for argument in all_given(making):
-                    for base in bases(where, argument, set()):
-                        if isinstance(base, ast.Name) and base.id in given:
-                            found |= self.groups(module, given[base.id])
+            given = self._project.given(call, maker)
+            for argument in all_given(making):
+                for base in bases(where, argument, set()):
+                    if isinstance(base, ast.Name) and base.id in given:
+                        found |= self.groups(module, given[base.id])
         return frozenset(found)
 
     def around(self, numbers: frozenset[int]) -> frozenset[int]:

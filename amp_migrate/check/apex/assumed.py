@@ -17,9 +17,8 @@ from amp_migrate.flow.terms import Aspect, Term, term
 from amp_migrate.project import Function, Project
 from amp_migrate.project.once import once
 from amp_migrate.project.reach import attributes_set
-from amp_migrate.project.rounds import graphs
 from amp_migrate.training.origins.constants import constant_of
-from amp_migrate.training.origins.reaching import Reaching
+from amp_migrate.training.origins.reaching import reaching
 
 _NAMES = frozenset({"apex.amp.initialize", "apex.amp.frontend.initialize"})
 _DEFAULT_LEVEL = "O1"
@@ -120,8 +119,8 @@ def _level(project: Project, function: Function, call: ast.Call) -> ast.expr | N
     level = given(function.module, call, "opt_level", _LEVEL)
     if not isinstance(level, ast.Name) or not function.module.scopes.is_local(level):
         return level
-    reaching = Reaching(project, graphs(project), project.function_of)
-    return constant_of(project, reaching, function, level, through_calls=False) or level
+    found = constant_of(project, reaching(project), function, level, through_calls=False)
+    return found or level
 
 
 def _callers(project: Project, function: Function) -> Iterator[tuple[Function, Assumption]]:

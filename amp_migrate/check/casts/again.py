@@ -27,7 +27,6 @@ def called_again(
             for callee in project.callees(call):
                 if callee.node is None or not apex.leads(callee):
                     continue
-                for site in project.callers(callee):
-                    if site.call is call:
-                        known = callee, settled(project, site, callee)
-                        yield callee, Casting(new.program, Facts((known, *facts.stated)))
+                if (site := project.site(call, callee)) is not None:
+                    known = callee, settled(project, site, callee)
+                    yield callee, Casting(new.program, Facts((known, *facts.stated)))

@@ -21,14 +21,13 @@ from amp_migrate.project.imported import acts
 from amp_migrate.project.programs import beside, programs
 from amp_migrate.project.reach import reachable, scattered, upwards
 from amp_migrate.project.relatives import family
-from amp_migrate.project.rounds import graphs
 from amp_migrate.scaler.home import Home
 from amp_migrate.scaler.routes.carriers import Carriers
 from amp_migrate.scaler.routes.without import Without
 from amp_migrate.scaler.runners import Runners
 from amp_migrate.training.forwards.forwards import Forwards
 from amp_migrate.training.origins.constants import constant_of
-from amp_migrate.training.origins.reaching import Reaching
+from amp_migrate.training.origins.reaching import reaching
 
 UNIT_KINDS = frozenset(Kind) - {
     Kind.IMPORT,
@@ -224,8 +223,7 @@ class _Hooked:
 
 def _constant(project: Project, site: Site, value: ast.expr) -> ast.Constant | None:
     """Return the one constant that its function makes an argument of a call, if there is one."""
-    reaching = Reaching(project, graphs(project), project.function_of)
-    return constant_of(project, reaching, site.function, value, through_calls=False)
+    return constant_of(project, reaching(project), site.function, value, through_calls=False)
 
 
 _CASTS = (Kind.IMPORT, Kind.INITIALIZE, Kind.REGISTER, Kind.DECORATOR, Kind.DISABLE_CASTS)

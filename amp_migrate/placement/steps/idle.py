@@ -76,10 +76,9 @@ def _only_takes(project: Project, module: Module, call: ast.Call, node: ast.expr
     callees = project.callees(call)
     if not callees:
         return _is_schedule(project, module, call)
-    sites = [(site, f) for f in callees for site in project.callers(f) if site.call is call]
     return all(
-        any(v is node and n in f.parameters.names for n, v in project.arguments(site, f).items())
-        for site, f in sites
+        any(v is node and n in f.parameters.names for n, v in project.given(call, f).items())
+        for f in callees
     )
 
 

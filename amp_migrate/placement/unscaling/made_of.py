@@ -133,10 +133,10 @@ class MadeOf:
         if len(callees) != 1 or callees[0].name == "__init__" or callees[0] in frame.above:
             return None
         ends = returned(callees[0])
-        sites = [s for s in self._project.calls_of(callees[0]) if s.call is call]
-        if len(ends) != 1 or len(sites) != 1:
+        site = self._project.site(call, callees[0])
+        if len(ends) != 1 or site is None:
             return None
-        given = {name: (frame, value) for name, value in bind(sites[0], callees[0]).given.items()}
+        given = {name: (frame, value) for name, value in bind(site, callees[0]).given.items()}
         return Frame(callees[0], given, (*frame.above, callees[0])), ends[0]
 
     def _stays(self, function: Function, name: ast.Name) -> bool:

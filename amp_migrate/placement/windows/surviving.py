@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from amp_migrate.flow import Graph, Kind, Point, leads
-from amp_migrate.flow.assumption import Assumption
+from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing
@@ -199,11 +199,11 @@ def leaves_out(unit: Unit, node: ast.AST) -> bool:
     running = {b.function for b in unit.backwards}
     for callee in callees:
         below = running & reachable(unit.project, callee)
-        sites = [site for site in unit.project.callers(callee) if site.call is node]
-        if below and (below != {callee} or not sites):
+        site = unit.project.site(node, callee) if isinstance(node, ast.Call) else None
+        if below and (below != {callee} or site is None):
             return False
-        known = [settled(unit.project, site, callee) for site in sites]
-        if not all(_is_refuted(b, k) for b in unit.backwards_of(callee) for k in known):
+        known = settled(unit.project, site, callee) if site is not None else NOTHING
+        if not all(_is_refuted(b, known) for b in unit.backwards_of(callee)) and site is not None:
             return False
     return True
 

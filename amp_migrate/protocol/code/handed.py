@@ -81,9 +81,7 @@ class Handed:
         """Return the arguments of a call by the names of the parameters that take them."""
         found = self._bindings.get((call, callee))
         if found is None:
-            sites = (s for s in self._project.calls_of(callee) if s.call is call)
-            found = next((self._project.arguments(site, callee) for site in sites), {})
-            self._bindings[call, callee] = found
+            found = self._bindings[call, callee] = self._project.given(call, callee)
         return found
 
     def _reaches(

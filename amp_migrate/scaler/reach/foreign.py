@@ -8,8 +8,7 @@ from amp_migrate.facts.paths import defs
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.project.relatives import family
-from amp_migrate.project.rounds import graphs
-from amp_migrate.training.origins.reaching import Reaching
+from amp_migrate.training.origins.reaching import reaching
 
 
 def may_be_foreign(project: Project, module: Module, node: ast.expr) -> bool:
@@ -25,7 +24,7 @@ def may_be_foreign(project: Project, module: Module, node: ast.expr) -> bool:
 class _Following:
     def __init__(self, project: Project) -> None:
         self._project = project
-        self._reaching = Reaching(project, graphs(project), project.function_of)
+        self._reaching = reaching(project)
         self._seen: set[ast.AST] = set()
 
     def may_be(self, function: Function, node: ast.AST | None) -> bool:

@@ -102,11 +102,8 @@ def _given(
     for function in callees:
         taker = function.parameters.kwarg if keyword is None else None
         if keyword is not None:
-            sites = [s for s in project.callers(function) if s.call is call]
-            given = [
-                n for s in sites for n, v in project.arguments(s, function).items() if v is node
-            ]
-            named = [n for n in given if n in function.parameters.names]
+            given = project.given(call, function)
+            named = [n for n, v in given.items() if v is node and n in function.parameters.names]
             taker = named[0] if named else function.parameters.kwarg if keyword else None
         if taker is None:
             return None

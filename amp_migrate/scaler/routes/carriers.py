@@ -174,15 +174,12 @@ class Carriers:
 
     def receives(self, passed: Passed) -> list[tuple[Function, str]]:
         """Return the functions of the project that a call hands `amp` to, and their parameter's name."""
-        found = []
-        for function in self._project.callees(passed.call):
-            for site in self._project.callers(function):
-                if site.call is passed.call:
-                    given = self._project.arguments(site, function)
-                    found += [
-                        (function, name) for name, node in given.items() if node is passed.site.node
-                    ]
-        return found
+        return [
+            (function, name)
+            for function in self._project.callees(passed.call)
+            for name, node in self._project.given(passed.call, function).items()
+            if node is passed.site.node
+        ]
 
     def calls(self, function: Function) -> Iterator[tuple[CallSite, str | None, ast.expr | None]]:
         """Yield the calls of a function that receives `amp`, with the keyword and the argument they give."""

@@ -249,8 +249,7 @@ class Returning:
 
     def _settings(self, callee: Function, call: ast.Call) -> Settings:
         home = self._home
-        site = next(s for s in home.project.callers(callee) if s.call is call)
-        given = home.project.arguments(site, callee)
+        given = home.project.given(call, callee)
         return settings(home.project, callee, home.inits.get(callee, []), given)
 
     def _spare(self, callers: list[CallSite]) -> None:

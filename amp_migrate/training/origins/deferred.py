@@ -108,9 +108,8 @@ class Deferred:
         self, function: Function, call: ast.Call, lazy: ast.expr, seen: set[ast.AST]
     ) -> bool:
         """Tell whether a function goes through what a call gives it before it returns."""
-        sites = [site for site in self._project.callers(function) if site.call is call]
-        given = [self._project.arguments(site, function) for site in sites]
-        names = {name for each in given for name, value in each.items() if value is lazy}
+        given = self._project.given(call, function)
+        names = {name for name, value in given.items() if value is lazy}
         if not names or is_generator(function):
             return False
         loads = (n for n in function.all_nodes if isinstance(n, ast.Name) and n.id in names)

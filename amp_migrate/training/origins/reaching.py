@@ -10,6 +10,8 @@ from amp_migrate.flow import Graphs
 from amp_migrate.flow.cfg.points import Kind as PointKind
 from amp_migrate.flow.cfg.points import Point
 from amp_migrate.project import Anonymous, Function, Module, Project
+from amp_migrate.project.once import once
+from amp_migrate.project.rounds import graphs
 from amp_migrate.training.bindings import bound_value, unpacked
 
 Body = Callable[[Module, ast.AST], Function]
@@ -64,6 +66,12 @@ class Reaching:
         if value is not None:
             return [value]
         return [*unpacked(self._project, module, binding)] or [None]
+
+
+@once
+def reaching(project: Project) -> Reaching:
+    """Return what follows the variables of the functions of a project; made once."""
+    return Reaching(project, graphs(project), project.function_of)
 
 
 def _parameter(function: Function, name: str) -> ast.arg | None:

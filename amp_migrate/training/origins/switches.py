@@ -11,10 +11,10 @@ from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import assume
 from amp_migrate.project import Function, Project
 from amp_migrate.project.once import once
-from amp_migrate.project.rounds import graph_of, graphs
+from amp_migrate.project.rounds import graph_of
 from amp_migrate.training.bindings import bound_value
 from amp_migrate.training.origins.constants import constant_of
-from amp_migrate.training.origins.reaching import Reaching
+from amp_migrate.training.origins.reaching import reaching
 
 _WRITERS = frozenset({"exec", "globals", "setattr"})
 
@@ -37,7 +37,7 @@ def _known(project: Project) -> _Switches:
 class _Switches:
     def __init__(self, project: Project) -> None:
         self._project = project
-        self._reaching = Reaching(project, graphs(project), project.function_of)
+        self._reaching = reaching(project)
         self._entered: dict[Function, Assumption] = {}
         self._paths: dict[Function, Paths] = {}
 

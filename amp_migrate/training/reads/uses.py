@@ -116,10 +116,9 @@ class Uses:
             return
         callees = self._project.callees(call)
         for callee in callees:
-            for site in self._project.calls_of(callee):
-                given = self._project.arguments(site, callee) if site.call is call else {}
-                for parameter in (p for p, argument in given.items() if argument is node):
-                    yield from self._parameter(callee, parameter)
+            given = self._project.given(call, callee)
+            for parameter in (p for p, argument in given.items() if argument is node):
+                yield from self._parameter(callee, parameter)
         if callees:
             return
         name = self._project.external(module, call.func)
