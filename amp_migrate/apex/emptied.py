@@ -13,6 +13,7 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.project.once import once
+from amp_migrate.project.reach import where_read
 from amp_migrate.project.relatives import family
 
 _USES = (ast.Attribute, ast.If, ast.IfExp, ast.BoolOp, ast.UnaryOp, ast.Assert, ast.While)
@@ -112,10 +113,9 @@ def only_used(project: Project, attr: str) -> bool:
     """Tell whether every read of an attribute of some name uses what it holds: ``self.amp.scale_loss``."""
     reads = [
         module.tree.parents[node]
-        for module, node in project.nodes(ast.Attribute)
-        if node.attr == attr and isinstance(node.ctx, ast.Load)
-        and project.external(module, node) in (None, *HANDED_ON)
-    ]  # fmt: skip
+        for module, node in where_read(project, attr)
+        if project.external(module, node) in (None, *HANDED_ON)
+    ]
     return all(isinstance(up, ast.Attribute) for up in reads) and attr not in may_be_none(project)
 
 
@@ -125,12 +125,11 @@ def asked(project: Project, empty: Empty) -> Iterator[tuple[Function, ast.expr, 
     relatives = family(empty.owner)
     if not isinstance(target, ast.Attribute):
         return
-    for module, node in project.nodes(ast.Attribute):
-        if node.attr == target.attr and isinstance(node.ctx, ast.Load):
-            found = test_of(module.tree, node)
-            function = project.function_of(module, node)
-            if found is not None and _is_of(project, function, node, relatives):
-                yield function, *found
+    for module, node in where_read(project, target.attr):
+        found = test_of(module.tree, node)
+        function = project.function_of(module, node)
+        if found is not None and _is_of(project, function, node, relatives):
+            yield function, *found
 
 
 def test_of(tree: Tree, node: ast.expr) -> tuple[ast.expr, bool] | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.paths import path, sets, spreads
 from amp_migrate.project import CallSite, Class, Function, Project
+from amp_migrate.project.reach import where_set
 from amp_migrate.project.relatives import family
 
 _SERVED = (Kind.SCALE_LOSS, Kind.MASTER_PARAMS)
@@ -91,9 +92,7 @@ def _constructor(cls: Class) -> Function | None:
 def _attributes(project: Project, function: Function, name: str) -> Iterable[ast.Assign]:
     """Yield the statements that may assign an attribute of the objects of a method's class."""
     own = family(function.cls) if function.cls is not None else []
-    for module, node in project.nodes(ast.Attribute):
-        if node.attr != name or isinstance(node.ctx, ast.Load):
-            continue
+    for module, node in where_set(project, name):
         holder = project.function_of(module, node)
         around = holder.class_around
         if path(node.value) in holder.receivers and around is not None and around not in own:

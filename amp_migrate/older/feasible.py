@@ -7,6 +7,7 @@ import ast
 from amp_migrate.facts.paths import path
 from amp_migrate.flow import Graph, Paths, cautious, keeping
 from amp_migrate.older.found import Found
+from amp_migrate.project.reach import where_set
 
 
 def feasible(found: Found, graph: Graph) -> Paths:
@@ -24,5 +25,6 @@ def _settled(found: Found, graph: Graph) -> set[str]:
         for node in ast.walk(edge.test)
         if isinstance(node, ast.Attribute)
     }
-    written = {node.attr for _, node in found.attributes() if not isinstance(node.ctx, ast.Load)}
-    return {text for node in asked if node.attr not in written and (text := path(node))}
+    return {
+        text for node in asked if not where_set(found.project, node.attr) and (text := path(node))
+    }

@@ -132,10 +132,6 @@ class Found:
         """Return the calls ``x.name(...)`` of the project."""
         return self.optimizers.method_calls(name)
 
-    def attributes(self) -> Iterator[tuple[Module, ast.Attribute]]:
-        """Yield the attributes that are read or set anywhere."""
-        yield from self.project.nodes(ast.Attribute)
-
     def owners(self, module: Module, node: ast.expr) -> Groups:
         """Return the names of what an expression takes parameters from."""
         found = (self.groups(module, base) for base in bases(module, node, set()))

@@ -162,7 +162,7 @@ def _refuse_out_of_reach(handle: Handle, wrap: Wrap, enabled: ast.expr | None) -
 
 def _optimizers(handle: Handle, found: Found) -> None:
     """Write what is done with the wrapped optimizers."""
-    for module, node in found.attributes():
+    for module, node in found.project.nodes(ast.Attribute):
         if not found.groups(module, node.value) & handle.wrapped:
             continue
         call = module.tree.parent(node)

@@ -16,6 +16,7 @@ from amp_migrate.flow.assumption import NOTHING
 from amp_migrate.flow.changes import after
 from amp_migrate.project import Module, Project
 from amp_migrate.project.programs import is_touched_elsewhere
+from amp_migrate.project.reach import where_set
 
 _NAMESPACES = frozenset({"types.SimpleNamespace", "argparse.Namespace"})
 _CONTEXTS = frozenset({"apex.amp.scale_loss", "contextlib.nullcontext"})
@@ -128,12 +129,7 @@ class Keeping:
 
     def is_set_elsewhere(self, name: str) -> bool:
         """Tell whether an attribute of a name is set anywhere, as on a module."""
-        return any(
-            node.attr == name and not isinstance(node.ctx, ast.Load)
-            for module in self.project.modules.values()
-            if name in module.tree.text
-            for node in module.tree.nodes(ast.Attribute)
-        )
+        return bool(where_set(self.project, name))
 
     def _closed_path(self, text: str, at: Moment) -> bool:
         """Tell whether a path is an item of a collection of this body that nothing else can reach."""

@@ -10,6 +10,7 @@ from amp_migrate.facts.scopes import ScopeNode, assigned
 from amp_migrate.flow import term
 from amp_migrate.plain.held import Holding
 from amp_migrate.project import Module, Project
+from amp_migrate.project.reach import where_read
 
 Key = tuple[ScopeNode | None, str]
 _SETTING = (ast.Assign, ast.AnnAssign)
@@ -148,10 +149,8 @@ class Reads:
 
     def _is_read_by_others(self, attribute: ast.Attribute, gone: Collection[ast.expr]) -> bool:
         """Tell whether something reads the attribute of an object that may be the same one by another name."""
-        return any(
-            node.attr == attribute.attr and isinstance(node.ctx, ast.Load) and node not in gone
-            for _, node in self._holding.project.nodes(ast.Attribute)
-        )
+        reads = where_read(self._holding.project, attribute.attr)
+        return any(node not in gone for _, node in reads)
 
     def _entries(self, node: ast.Subscript | ast.Attribute) -> Iterator[Unused]:
         """Yield the entries of the collections that a variable is given which an item of it reads."""

@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from functools import partial
 
 from amp_migrate.facts.closure import closure
-from amp_migrate.project import Function, Project
+from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.once import kept, once
 
 
@@ -110,12 +110,32 @@ def _set_by(function: Function) -> frozenset[str]:
 
 
 @once
+def _attributes(project: Project) -> dict[str, list[tuple[Module, ast.Attribute]]]:
+    found: dict[str, list[tuple[Module, ast.Attribute]]] = {}
+    for module, node in project.nodes(ast.Attribute):
+        found.setdefault(node.attr, []).append((module, node))
+    return found
+
+
+def where_set(project: Project, name: str) -> list[tuple[Module, ast.Attribute]]:
+    """Return where an attribute of some name is set or deleted, of whatever object."""
+    named = _attributes(project).get(name, ())
+    return [(module, node) for module, node in named if not isinstance(node.ctx, ast.Load)]
+
+
+def where_read(project: Project, name: str) -> list[tuple[Module, ast.Attribute]]:
+    """Return where an attribute of some name is read, of whatever object."""
+    named = _attributes(project).get(name, ())
+    return [(module, node) for module, node in named if isinstance(node.ctx, ast.Load)]
+
+
+@once
 def set_later(project: Project) -> frozenset[str]:
     """Return the attributes that something other than a constructor sets or deletes."""
     return frozenset(
-        node.attr
-        for module, node in project.nodes(ast.Attribute)
-        if not isinstance(node.ctx, ast.Load)
+        name
+        for name in _attributes(project)
+        for module, node in where_set(project, name)
         if project.function_of(module, node).name != "__init__"
     )
 

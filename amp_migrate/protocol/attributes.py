@@ -9,6 +9,7 @@ from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import is_super, last_names
 from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.project import Class, Function, Module
+from amp_migrate.project.reach import where_set
 from amp_migrate.protocol.code.course import names_in
 from amp_migrate.protocol.code.program import Program
 
@@ -204,14 +205,11 @@ def _set_elsewhere(program: Program, cls: Class, attr: str, making: Collection[F
         for statement in one.node.body:
             if isinstance(statement, ast.Assign | ast.AnnAssign) and attr in names_in(statement):
                 return True
-    for module, node in program.project.nodes(ast.Attribute):
-        if node.attr == attr and isinstance(node.ctx, ast.Store):
-            function = program.project.function_of(module, node)
-            others = function.cls is not None and function.cls not in family
-            if others and function.is_receiver(node.value):
-                continue
-            if function not in making:
-                return True
+    for module, node in where_set(program.project, attr):
+        function = program.project.function_of(module, node)
+        others = function.cls is not None and function.cls not in family
+        if function not in making and not (others and function.is_receiver(node.value)):
+            return True
     return False
 
 

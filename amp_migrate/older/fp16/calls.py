@@ -27,7 +27,7 @@ _AS_THEY_ARE = frozenset({"step", "param_groups", "state", "state_dict", "load_s
 def write_calls(training: Fp16, found: Found) -> None:
     """Write what is done with the optimizers."""
     calls: Passes = []
-    for module, node in found.attributes():
+    for module, node in found.project.nodes(ast.Attribute):
         name = training.interface.has.get(node.attr)
         if not found.groups(module, node.value) & training.groups:
             continue

@@ -8,6 +8,7 @@ import copy
 from amp_migrate.flow import Graphs, Kind, leads
 from amp_migrate.older.found import Found
 from amp_migrate.project import Function, Module
+from amp_migrate.project.reach import where_set
 
 _PARTS = (
     ast.Name, ast.Attribute, ast.Constant, ast.BoolOp, ast.UnaryOp, ast.Compare, ast.boolop, ast.unaryop,
@@ -110,7 +111,6 @@ def _stored(
     whose = found.groups(module, part.value)
     return [
         (where, node)
-        for where, node in found.attributes()
-        if node.attr == part.attr and not isinstance(node.ctx, ast.Load)
+        for where, node in where_set(found.project, part.attr)
         if not whose or not (own := found.groups(where, node.value)) or own & whose
     ]

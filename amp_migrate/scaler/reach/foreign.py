@@ -7,6 +7,7 @@ import ast
 from amp_migrate.facts.paths import defs
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import Class, Function, Module, Project
+from amp_migrate.project.reach import where_set
 from amp_migrate.project.relatives import family
 from amp_migrate.training.origins.reaching import reaching
 
@@ -61,8 +62,7 @@ class _Following:
         related = {relative for owner in owners for relative in family(owner)}
         stored = [
             (module, node)
-            for module, node in project.nodes(ast.Attribute)
-            if node.attr == attribute.attr and not isinstance(node.ctx, ast.Load)
+            for module, node in where_set(project, attribute.attr)
             if _may_meet(related, project.instance_classes(module, node.value))
         ]
         if not related or not stored or self._is_declared(attribute.attr):

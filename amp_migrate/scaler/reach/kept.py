@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.paths import LOOKS
 from amp_migrate.project import Module, Project
+from amp_migrate.project.reach import where_read
 from amp_migrate.training.beliefs import SAVES_STATES
 
 _STATE = frozenset({"state_dict", "load_state_dict"})
@@ -155,8 +156,4 @@ def _loads(project: Project, module: Module, target: ast.expr, within: bool) -> 
         return [*_named(module, target, within)]
     if not isinstance(target, ast.Attribute):
         return None
-    return [
-        _Place(where, node, within)
-        for where, node in project.nodes(ast.Attribute)
-        if node.attr == target.attr and isinstance(node.ctx, ast.Load)
-    ]
+    return [_Place(where, node, within) for where, node in where_read(project, target.attr)]

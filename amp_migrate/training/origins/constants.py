@@ -12,6 +12,7 @@ from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.refine import assume
 from amp_migrate.modules.layout import Folder
 from amp_migrate.project import CallSite, Class, Function, Module, Project
+from amp_migrate.project.reach import where_set
 from amp_migrate.training.bindings import bound_value
 from amp_migrate.training.origins.reaching import Reaching
 
@@ -115,8 +116,7 @@ def _bound_to(
     seen: frozenset[Module] = frozenset(),
 ) -> list[_Value] | None:
     """Return what a variable of a file or class is, wherever its file has it from; None where it may be set anew."""
-    stored = (part for m in project.modules.values() for part in m.tree.nodes(ast.Attribute))
-    if any(part.attr == name and isinstance(part.ctx, ast.Store) for part in stored):
+    if where_set(project, name):
         return None
     bindings = list(module.scopes.bindings(scope, name))
     found = [(module.top, value) for b in bindings if (value := bound_value(module, b)) is not None]

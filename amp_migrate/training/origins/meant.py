@@ -10,6 +10,7 @@ from amp_migrate.facts.paths import looked_up, tail
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Function, Module, Project
+from amp_migrate.project.reach import where_set
 from amp_migrate.training.bindings import meant as library
 from amp_migrate.training.bindings import returned, unpacked
 
@@ -115,9 +116,7 @@ def _meant(
         return
     seen.add(node)
     if isinstance(node, ast.Attribute):
-        for where, stored in project.nodes(ast.Attribute):
-            if not isinstance(stored.ctx, ast.Store) or stored.attr != node.attr:
-                continue
+        for where, stored in where_set(project, node.attr):
             if project.values.same(module, node.value, where, stored.value):
                 value = assigned(where.tree, stored)
                 if value is not None:

@@ -11,6 +11,7 @@ from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import assume
 from amp_migrate.project import Function, Project
 from amp_migrate.project.once import once
+from amp_migrate.project.reach import where_set
 from amp_migrate.project.rounds import graph_of
 from amp_migrate.training.bindings import bound_value
 from amp_migrate.training.origins.constants import constant_of
@@ -72,15 +73,13 @@ class _Switches:
             if not all(isinstance(b, ast.arg) for b in bound):
                 return None
         elif isinstance(scope, ast.Module):
-            if len(scopes.bound(name)) != 1 or name.id in self._rewritten or self._is_written:
+            if (
+                len(scopes.bound(name)) != 1
+                or where_set(self._project, name.id)
+                or self._is_written
+            ):
                 return None
         return constant_of(self._project, self._reaching, function, name)
-
-    @cached_property
-    def _rewritten(self) -> set[str]:
-        """The attributes that something stores: one of a file is a variable of it."""
-        stored = self._project.nodes(ast.Attribute)
-        return {node.attr for _, node in stored if not isinstance(node.ctx, ast.Load)}
 
     @cached_property
     def _is_written(self) -> bool:

@@ -9,6 +9,7 @@ from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import same
 from amp_migrate.facts.scopes import targets_of
 from amp_migrate.project import Function, Module, Project
+from amp_migrate.project.reach import where_read
 from amp_migrate.training.contexts import scales_loss
 from amp_migrate.training.objects import Objects
 from amp_migrate.training.origins.losses import Losses
@@ -140,12 +141,10 @@ class Uses:
                     yield module, load
         elif isinstance(target, ast.Attribute):
             groups = self._objects.groups(module, target)
-            for where, read in self._project.nodes(ast.Attribute):
-                if read.attr == target.attr and isinstance(read.ctx, ast.Load):
-                    if groups & self._objects.groups(where, read) and not _before(
-                        where, read, target
-                    ):
-                        yield where, read
+            for where, read in where_read(self._project, target.attr):
+                same_one = groups & self._objects.groups(where, read)
+                if same_one and not _before(where, read, target):
+                    yield where, read
         elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
             for load in _loads(module, target.value):
                 item = module.tree.parent(load)
