@@ -9,7 +9,7 @@ from amp_migrate.check.apex.assumed import Facts, Initialize, guards
 from amp_migrate.check.casts.enabled import Enabled
 from amp_migrate.check.events.sides import Key, Side
 from amp_migrate.check.events.traces import Difference, Label, Step
-from amp_migrate.check.gradients.scaled import backwards
+from amp_migrate.check.gradients.scaled import scaled_now
 from amp_migrate.project import Function
 from amp_migrate.project.programs import beside
 from amp_migrate.protocol.faults import Place
@@ -30,20 +30,10 @@ def rescaled(old: Side, new: Side, every: Iterable[Initialize]) -> Iterator[tupl
         if item.on is not None
         for known in [Facts(((item.function, item.on), *item.callers))]
     ]
-    for name in sorted(old.functions.keys() & new.functions.keys()):
-        if old.text(name) == new.text(name):
-            continue
-        introduced = new.names(name) - old.names(name)
-        now = [found for f in new.functions[name] for found in backwards(new, f, introduced)]
-        scaled = {label for _, label, by_scaler in now if by_scaler}
-        scaled -= {label for _, label, by_scaler in now if not by_scaler}
-        for function in old.functions[name]:
-            for call, label, by_apex in backwards(old, function):
-                if by_apex or label not in scaled:
-                    continue
-                near = [enabled for files, enabled in assumed if function.module.path in files]
-                if any(_may_run(enabled, function, call) for enabled in near):
-                    yield from _read_behind(old, name, function, call)
+    for name, function, call, _ in scaled_now(old, new):
+        near = [enabled for files, enabled in assumed if function.module.path in files]
+        if any(_may_run(enabled, function, call) for enabled in near):
+            yield from _read_behind(old, name, function, call)
 
 
 def _may_run(enabled: Enabled, function: Function, call: ast.Call) -> bool:

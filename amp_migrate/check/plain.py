@@ -12,7 +12,7 @@ from amp_migrate.check.events.claims import FURTHER, MENDED, Claims
 from amp_migrate.check.events.sides import Key, Side
 from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.check.flags import Flag, Flags, read_by
-from amp_migrate.check.gradients.scaled import backwards
+from amp_migrate.check.gradients.scaled import scaled_now
 from amp_migrate.project import Function
 from amp_migrate.protocol.certain.memory import CertainMemory
 from amp_migrate.protocol.faults import Place
@@ -26,21 +26,12 @@ def untold(
 ) -> Iterator[tuple[Key, Difference]]:
     """Yield the plain backward passes that run with AMP on, are scaled now, and of which no rule says so."""
     live = [item for item in every if item.on is not None]
-    for name in sorted(old.functions.keys() & new.functions.keys()) if live else ():
-        if old.text(name) == new.text(name):
+    for name, function, call, label in scaled_now(old, new) if live else ():
+        place = Place(function.module.path, call.lineno)
+        if claims.note(FURTHER, place) or claims.say(MENDED, place):
             continue
-        introduced = new.names(name) - old.names(name)
-        now = [found for f in new.functions[name] for found in backwards(new, f, introduced)]
-        scaled = {label for _, label, by_scaler in now if by_scaler}
-        scaled -= {label for _, label, by_scaler in now if not by_scaler}
-        for function in old.functions[name]:
-            for call, label, by_apex in backwards(old, function):
-                place = Place(function.module.path, call.lineno)
-                told = claims.note(FURTHER, place) or claims.say(MENDED, place)
-                if by_apex or told or label not in scaled:
-                    continue
-                if _is_cast(old, function, call) and _runs_on(old, live, function, call):
-                    yield name, Difference((Step(Label(f"`{label}` {_UNTOLD}"), place, place),))
+        if _is_cast(old, function, call) and _runs_on(old, live, function, call):
+            yield name, Difference((Step(Label(f"`{label}` {_UNTOLD}"), place, place),))
 
 
 def _is_cast(old: Side, function: Function, backward: ast.Call) -> bool:

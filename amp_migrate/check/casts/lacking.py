@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 
 from amp_migrate.check.events.labels import text_of
-from amp_migrate.check.events.sides import Key, Side, key
+from amp_migrate.check.events.sides import Key, Side, changed, key
 from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import spreads, tail, walk
@@ -81,17 +80,12 @@ class Lacking:
 
     def parameters(self) -> Iterator[tuple[Key, Difference]]:
         """Yield the uses of new parameters that are None where a call does not pass them."""
-        for name in self._changed:
+        for name, _ in changed(self._old, self._new):
             for function in self._new.functions[name]:
                 for parameter in self._optional(function, name):
                     use = _unguarded(function, parameter)
                     if use is not None and self._is_left_out(function, parameter):
                         yield _differs(function, use, _GIVEN)
-
-    @cached_property
-    def _changed(self) -> list[Key]:
-        both = self._new.functions.keys() & self._old.functions.keys()
-        return sorted(name for name in both if self._new.text(name) != self._old.text(name))
 
     def _optional(self, function: Function, name: Key) -> Iterator[str]:
         known = {p for f in self._old.functions[name] for p in f.parameters.names}

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.check.events.claims import Claims
-from amp_migrate.check.events.sides import Key, Side
+from amp_migrate.check.events.sides import Key, Side, changed
 from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.protocol.faults import Place
 from amp_migrate.training.beliefs import AUTOCASTS
@@ -20,9 +20,8 @@ _ORDER = (
 
 def altered(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Difference]]:
     """Yield the native calls of a function that are no longer what they were, or gone."""
-    for name in sorted(old.functions.keys() & new.functions.keys()):
-        before = old.functions[name]
-        if old.text(name) == new.text(name) or not any(map(claims.drops, before)):
+    for name, _ in changed(old, new):
+        if not any(map(claims.drops, old.functions[name])):
             continue
         had, has = _native(old, name), _native(new, name)
         for text in sorted(has.keys() - had.keys() if had else ()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.check.events.sides import Key, Side
+from amp_migrate.check.events.sides import Key, Side, changed
 from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import path
@@ -20,9 +20,7 @@ def always_there(old: Side, new: Side) -> Iterator[tuple[Key, Difference]]:
     """Yield the tests of GradScalers that the new text brought and that come out one way alone."""
     if not new.program.training.objects.scalers:
         return
-    for name in sorted(old.functions.keys() & new.functions.keys()):
-        if old.text(name) == new.text(name):
-            continue
+    for name, _ in changed(old, new):
         had = {ast.unparse(n) for f in old.functions[name] for n in _asked(f)}
         for function in new.functions[name]:
             for node in _asked(function):

@@ -153,6 +153,17 @@ class Side:
             return Label(Does.CALL.value, text)
         return Label(Does.FORWARD.value, text) if text in forwards else None
 
+    def of_kind(
+        self, function: Function, kind: Does, introduced: frozenset[str] = frozenset()
+    ) -> Iterator[tuple[ast.Call, Label]]:
+        """Yield the calls of a function that are events of some kind, each once."""
+        for call in dict.fromkeys(p.node for p in self.program.graph(function).points):
+            label = None
+            if isinstance(call, ast.Call):
+                label = self.labels.of_call(function, call, introduced)
+            if isinstance(call, ast.Call) and label is not None and label.kind == kind.value:
+                yield call, label
+
     def events(
         self, name: Key, calls: set[str], forwards: set[str], introduced: frozenset[str]
     ) -> list[tuple[Label, int]]:
@@ -197,6 +208,13 @@ class Side:
             if label is not None and label.kind not in allowed.kinds:
                 return True
         return False
+
+
+def changed(old: Side, new: Side) -> Iterator[tuple[Key, frozenset[str]]]:
+    """Yield the functions of both texts that differ in them, each with the names that only the new one has."""
+    for name in sorted(old.functions.keys() & new.functions.keys()):
+        if old.text(name) != new.text(name):
+            yield name, new.names(name) - old.names(name)
 
 
 def side_of(program: Program) -> Side:

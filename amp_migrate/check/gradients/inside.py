@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from amp_migrate.check.events.claims import INSIDE, Claims
 from amp_migrate.check.events.labels import Does
-from amp_migrate.check.events.sides import Key, Side
+from amp_migrate.check.events.sides import Key, Side, changed
 from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.facts.paths import argument, tail
 from amp_migrate.project import Function, Module, Project
@@ -19,29 +19,21 @@ SCALED = "stepped on scaled gradients, inside the block of Apex:"
 
 def stepped_inside(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Difference]]:
     """Yield the steps of the old text on what a block around them scaled, where the new text has none of its blocks."""
-    for name in sorted(old.functions.keys() & new.functions.keys()):
-        if old.text(name) == new.text(name) or any(map(claims.drops, old.functions[name])):
+    for name, _ in changed(old, new):
+        if any(map(claims.drops, old.functions[name])):
             continue
         if any(_contexts_of(f) & {"scale_loss"} for f in new.functions[name]):
             continue
         for function in old.functions[name]:
-            for call, label in _steps(old, function):
+            for call, label in old.of_kind(function, Does.STEP):
                 place = Place(function.module.path, call.lineno)
                 if _is_scaled(old, function, call) and not claims.say(INSIDE, place):
-                    what = Label(f"`{label}` {SCALED}")
+                    what = Label(f"`{label.of}` {SCALED}")
                     yield name, Difference((Step(what, None, place),))
 
 
 def _contexts_of(function: Function) -> set[str]:
     return {tail(n) for n in function.calls}
-
-
-def _steps(side: Side, function: Function) -> Iterator[tuple[ast.Call, str]]:
-    for call in dict.fromkeys(p.node for p in side.program.graph(function).points):
-        if isinstance(call, ast.Call):
-            label = side.labels.of_call(function, call)
-            if label is not None and label.kind == Does.STEP.value:
-                yield call, label.of
 
 
 def _is_scaled(side: Side, function: Function, step: ast.Call) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from amp_migrate.check.events.claims import Claims
 from amp_migrate.check.events.labels import Does, text_of
-from amp_migrate.check.events.sides import Key, Side
+from amp_migrate.check.events.sides import Key, Side, changed
 from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.facts.paths import tail
 from amp_migrate.flow.cfg.points import Point
@@ -25,11 +25,10 @@ def unscaled(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Differ
     """Yield the backward passes and steps of Apex that no way of the new text makes through a GradScaler."""
     if not new.program.training.objects.scalers:
         return
-    for name in sorted(old.functions.keys() & new.functions.keys()):
+    for name, introduced in changed(old, new):
         before, after = old.functions[name], new.functions[name]
-        if old.text(name) == new.text(name) or any(map(claims.drops, before)):
+        if any(map(claims.drops, before)):
             continue
-        introduced = new.names(name) - old.names(name)
         losses = {label for f in before for _, label, by_apex in _backwards(old, f) if by_apex}
         optimizers = {text for f in before for text in _named(old, f)}
         now = [(f, *found) for f in after for found in _backwards(new, f, introduced)]
@@ -48,12 +47,20 @@ def backwards(
     side: Side, function: Function, introduced: frozenset[str] = frozenset()
 ) -> Iterator[tuple[ast.Call, Label, bool]]:
     """Yield the backward passes of a function, each with its label and whether it is scaled."""
-    points = side.program.graph(function).points
-    for call in dict.fromkeys(p.node for p in points):
-        if isinstance(call, ast.Call):
-            label = side.labels.of_call(function, call, introduced)
-            if label is not None and label.kind == Does.BACKWARD.value:
-                yield call, label, side.labels.is_scaled(function, call)
+    for call, label in side.of_kind(function, Does.BACKWARD, introduced):
+        yield call, label, side.labels.is_scaled(function, call)
+
+
+def scaled_now(old: Side, new: Side) -> Iterator[tuple[Key, Function, ast.Call, Label]]:
+    """Yield the plain backward passes of functions that change, where all of their label are scaled in the new text."""
+    for name, introduced in changed(old, new):
+        now = [found for f in new.functions[name] for found in backwards(new, f, introduced)]
+        scaled = {label for _, label, by_scaler in now if by_scaler}
+        scaled -= {label for _, label, by_scaler in now if not by_scaler}
+        for function in old.functions[name]:
+            for call, label, by_apex in backwards(old, function):
+                if not by_apex and label in scaled:
+                    yield name, function, call, label
 
 
 def _first(
@@ -63,11 +70,6 @@ def _first(
     for function, call in found[:1]:
         place = Place(function.module.path, call.lineno)
         yield name, Difference((Step(Label(what), None, place),))
-
-
-def _calls(side: Side, function: Function) -> Iterator[ast.Call]:
-    points = side.program.graph(function).points
-    return (c for c in dict.fromkeys(p.node for p in points) if isinstance(c, ast.Call))
 
 
 def _backwards(
@@ -98,14 +100,12 @@ def _steps(
     side: Side, function: Function, introduced: frozenset[str]
 ) -> Iterator[tuple[ast.Call, str, bool]]:
     """Yield the steps of a function, each with its optimizer and whether a GradScaler makes it."""
-    for call in _calls(side, function):
-        label = side.labels.of_call(function, call, introduced)
-        if label is not None and label.kind == Does.STEP.value:
-            yield call, label.of, bool(call.args) and text_of(call.args[0]) == label.of
+    for call, label in side.of_kind(function, Does.STEP, introduced):
+        yield call, label.of, bool(call.args) and text_of(call.args[0]) == label.of
 
 
 def _named(side: Side, function: Function) -> Iterator[str]:
     """Yield the optimizers that the blocks of Apex in a function name."""
-    for call in _calls(side, function):
-        if tail(call) == "scale_loss" and len(call.args) > 1:
+    for call in dict.fromkeys(p.node for p in side.program.graph(function).points):
+        if isinstance(call, ast.Call) and tail(call) == "scale_loss" and len(call.args) > 1:
             yield text_of(call.args[1])
