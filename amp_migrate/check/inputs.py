@@ -7,12 +7,11 @@ from collections.abc import Iterable, Iterator
 
 from amp_migrate.check.apex.assumed import Facts, Initialize, guards
 from amp_migrate.check.casts.enabled import Enabled
-from amp_migrate.check.events.sides import Key, Side
-from amp_migrate.check.events.traces import Difference, Label, Step
+from amp_migrate.check.events.sides import Key, Side, differs
+from amp_migrate.check.events.traces import Difference
 from amp_migrate.check.gradients.scaled import scaled_now
 from amp_migrate.project import Function
 from amp_migrate.project.programs import beside
-from amp_migrate.protocol.faults import Place
 from amp_migrate.training.bindings import spelt_out
 from amp_migrate.training.reads.gradients import Gradients
 
@@ -58,11 +57,8 @@ def _read_behind(
             if not isinstance(node, ast.Attribute) or not gradients.of_input(where, node):
                 continue
             if any(order.may_reach(a, b) for a in graph.at(call) for b in graph.at(node)):
-                place = Place(where.module.path, node.lineno)
-                yield (
-                    name,
-                    Difference((Step(Label(f"`{ast.unparse(node)}` {RESCALED}"), None, place),)),
-                )
+                _, difference = differs(where, node, f"`{ast.unparse(node)}` {RESCALED}")
+                yield name, difference
                 return
         for site in old.program.project.callers(where):
             if site.function not in seen:

@@ -9,8 +9,8 @@ from functools import partial
 from amp_migrate.check.apex.assumed import Initialize
 from amp_migrate.check.apex.given import POSITIONS, stated
 from amp_migrate.check.events.claims import BOUNDS, STEPS, Claims
-from amp_migrate.check.events.sides import Key, Side, key
-from amp_migrate.check.events.traces import Difference, Label, Step
+from amp_migrate.check.events.sides import Key, Side, differs, key
+from amp_migrate.check.events.traces import Difference
 from amp_migrate.facts.constants import filled, number
 from amp_migrate.facts.paths import argument
 from amp_migrate.flow.assumption import NOTHING
@@ -51,7 +51,7 @@ def scales(
                 text = (
                     f"{name}={ast.unparse(value)} of amp.initialize is not set in the GradScaler:"
                 )
-                yield key(item.function), Difference((Step(Label(text), place, None),))
+                yield differs(item.function, item.call, text, gone=True)
     yield from _added(old, new, every)
 
 
@@ -60,14 +60,14 @@ def _added(old: Side, new: Side, every: Sequence[Initialize]) -> Iterator[tuple[
     plain = {key(item.function) for item in every if _has_none(old, item)}
     before = {ast.unparse(call) for _, call in old.program.training.objects.made_scalers}
     for module, call in new.program.training.objects.made_scalers:
-        name = key(new.project.function_of(module, call))
+        function = new.project.function_of(module, call)
+        name = key(function)
         own = next((k for k in call.keywords if k.arg in _OWN), None)
         if own is None or name not in plain or ast.unparse(call) in before:
             continue
         if ast.unparse(own.value) not in _set_by_hand(old, name):
             text = f"{own.arg}={ast.unparse(own.value)} of the GradScaler is not that of Apex:"
-            place = Place(module.path, call.lineno)
-            yield name, Difference((Step(Label(text), None, place),))
+            yield differs(function, call, text)
 
 
 def _set_by_hand(old: Side, name: Key) -> set[str]:

@@ -6,12 +6,11 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from amp_migrate.check.events.labels import text_of
-from amp_migrate.check.events.sides import Key, Side, changed, key
-from amp_migrate.check.events.traces import Difference, Label, Step
+from amp_migrate.check.events.sides import Key, Side, changed, differs, key
+from amp_migrate.check.events.traces import Difference
 from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import spreads, tail, walk
 from amp_migrate.project import Function
-from amp_migrate.protocol.faults import Place
 
 _FLAG = "reads a flag that a program of this helper does not have:"
 _ASKS = ast.If | ast.IfExp | ast.BoolOp | ast.While | ast.Compare | ast.UnaryOp
@@ -38,7 +37,7 @@ class Lacking:
                     flags = self._flags(program)
                 for node in introduced if flags else ():
                     if node.attr not in flags:
-                        yield _differs(function, node, _FLAG)
+                        yield differs(function, node, f"`{text_of(node)}` {_FLAG}")
 
     def _introduced(self, function: Function) -> Iterator[ast.Attribute]:
         """Yield the options that decide casts in a function of the new text and did not stand in the old one."""
@@ -85,7 +84,7 @@ class Lacking:
                 for parameter in self._optional(function, name):
                     use = _unguarded(function, parameter)
                     if use is not None and self._is_left_out(function, parameter):
-                        yield _differs(function, use, _GIVEN)
+                        yield differs(function, use, f"`{text_of(use)}` {_GIVEN}")
 
     def _optional(self, function: Function, name: Key) -> Iterator[str]:
         known = {p for f in self._old.functions[name] for p in f.parameters.names}
@@ -120,9 +119,3 @@ def _unguarded(function: Function, parameter: str) -> ast.Attribute | None:
 def _is_called(function: Function, node: ast.Attribute) -> bool:
     up = function.module.tree.parent(node)
     return isinstance(up, ast.Call) and up.func is node
-
-
-def _differs(function: Function, node: ast.Attribute, what: str) -> tuple[Key, Difference]:
-    place = Place(function.module.path, node.lineno)
-    label = Label(f"`{text_of(node)}` {what}")
-    return key(function), Difference((Step(label, None, place),))

@@ -9,16 +9,16 @@ from functools import cached_property
 from amp_migrate.check.apex.assumed import Facts, Initialize
 from amp_migrate.check.casts.casting import Casting, Casts
 from amp_migrate.check.casts.differing import is_scaled, scales
-from amp_migrate.check.events.sides import Key, Side, key
-from amp_migrate.check.events.traces import Difference, Label, Step
+from amp_migrate.check.events.sides import Key, Side, differs, key
+from amp_migrate.check.events.traces import Difference
 from amp_migrate.facts.paths import tail
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.flow.loops import Loop
 from amp_migrate.project import Function, Module
 from amp_migrate.project.reach import reached_by
-from amp_migrate.protocol.faults import Place
 from amp_migrate.training.contexts import is_off
 
+_NAME = "`GradScaler`"
 _STALE = "is imported before a function makes the one that trains:"
 _ONCE = "is made once, where Apex began anew in each round of a loop:"
 ENABLED, DISABLED = "is on, where Apex was off:", "is off, where Apex was on:"
@@ -48,7 +48,7 @@ class Scalers:
                     and native.enabled.on(function, call) is wrong
                 ):
                     if not self._made_before(call):
-                        yield _differs(what, function, call)
+                        yield differs(function, call, f"{_NAME} {what}")
 
     def off(self, item: Initialize, native: Casting) -> Iterator[tuple[Key, Difference]]:
         """Yield the GradScaler that the function of an initialize makes off, where it makes none that may be on."""
@@ -60,7 +60,7 @@ class Scalers:
         if all(native.enabled.on(function, call) is False for function, call in made):
             for function, call in made[:1]:
                 if not self._made_before(call):
-                    yield _differs(DISABLED, function, call)
+                    yield differs(function, call, f"{_NAME} {DISABLED}")
 
     def alone(
         self, item: Initialize, entries: Iterable[Function], new: Side
@@ -87,7 +87,7 @@ class Scalers:
         again = (graph.order().loops_of(p) for _, call, graph in made for p in graph.at(call))
         if not any(again):
             for function, call, _ in made[:1]:
-                yield _differs(_ONCE, function, call)
+                yield differs(function, call, f"{_NAME} {_ONCE}")
 
     def _scales_in(self, item: Initialize, loop: Loop) -> bool:
         """Tell whether a loop holds an initialize and comes to a loss that is scaled."""
@@ -114,7 +114,9 @@ class Scalers:
                     continue
                 names = {alias.name for alias in statement.names}
                 if any(_binds(source, name) & makers for name in names):
-                    yield _differs(_STALE, new.project.function_of(module, statement), statement)
+                    yield differs(
+                        new.project.function_of(module, statement), statement, f"{_NAME} {_STALE}"
+                    )
 
     def _made_before(self, call: ast.Call) -> bool:
         text = ast.unparse(call)
@@ -125,8 +127,3 @@ def _binds(module: Module, name: str) -> set[ast.AST]:
     """Return what a variable of a file is assigned, in functions too."""
     bound = module.scopes.bindings(module.tree.module, name)
     return {value for b in bound if (value := assigned(module.tree, b)) is not None}
-
-
-def _differs(what: str, function: Function, node: ast.expr | ast.stmt) -> tuple[Key, Difference]:
-    place = Place(function.module.path, node.lineno)
-    return key(function), Difference((Step(Label(f"`GradScaler` {what}"), None, place),))

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping
 
 from amp_migrate.check.events.claims import Claims
 from amp_migrate.check.events.labels import called
-from amp_migrate.check.events.sides import Key, Side, key
-from amp_migrate.check.events.traces import Difference, Label, Step
+from amp_migrate.check.events.sides import Key, Side, differs
+from amp_migrate.check.events.traces import Difference
 from amp_migrate.facts.paths import all_given, tail
-from amp_migrate.protocol.faults import Place
 from amp_migrate.training.events import Event, Kind
 
 HANDED = "is given a loss and its optimizer, but no GradScaler:"
@@ -29,9 +28,7 @@ def handed_over(new: Side, claims: Claims) -> Iterator[tuple[Key, Difference]]:
             handed = [e for e in events if e.kind is Kind.HANDED]
             if isinstance(node, ast.Call) and handed and not any(e.assumed for e in handed):
                 if not new.program.calls.of(node) and _has_loss(held, node):
-                    place = Place(function.module.path, node.lineno)
-                    label = Label(f"`{called(node.func)}` {HANDED}")
-                    yield key(function), Difference((Step(label, None, place),))
+                    yield differs(function, node, f"`{called(node.func)}` {HANDED}")
 
 
 def _has_loss(held: Mapping[ast.AST, tuple[Event, ...]], call: ast.Call) -> bool:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.check.events.sides import Key, Side, changed
-from amp_migrate.check.events.traces import Difference, Label, Step
+from amp_migrate.check.events.sides import Key, Side, changed, differs
+from amp_migrate.check.events.traces import Difference
 from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import path
 from amp_migrate.project import Function
-from amp_migrate.protocol.faults import Place
 from amp_migrate.training.origins.meant import meant
 
 _TESTS = ast.If | ast.IfExp | ast.While | ast.Assert
@@ -26,11 +25,8 @@ def always_there(old: Side, new: Side) -> Iterator[tuple[Key, Difference]]:
             for node in _asked(function):
                 text = ast.unparse(node)
                 if text not in had and _is_there(new, function, node):
-                    place = Place(function.module.path, node.lineno)
-                    label = Label(
-                        f"`{text}` is a GradScaler whether AMP is on or not, and is asked for here:"
-                    )
-                    yield name, Difference((Step(label, None, place),))
+                    what = "is a GradScaler whether AMP is on or not, and is asked for here:"
+                    yield differs(function, node, f"`{text}` {what}")
 
 
 def _asked(function: Function) -> Iterator[ast.expr]:

@@ -9,7 +9,7 @@ from functools import cached_property
 from amp_migrate.check.apex.installed import installed, unsettled
 from amp_migrate.check.events.claims import Allowed
 from amp_migrate.check.events.labels import Does, Labels, called, text_of
-from amp_migrate.check.events.traces import Label
+from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import walk
 from amp_migrate.flow.assumption import NOTHING, Assumption
@@ -19,6 +19,7 @@ from amp_migrate.project import Function
 from amp_migrate.project.once import kept
 from amp_migrate.project.reach import upwards
 from amp_migrate.protocol.code.program import Program
+from amp_migrate.protocol.faults import Place
 from amp_migrate.training.origins.constants import constant_of
 
 Key = tuple[str, str]
@@ -215,6 +216,15 @@ def changed(old: Side, new: Side) -> Iterator[tuple[Key, frozenset[str]]]:
     for name in sorted(old.functions.keys() & new.functions.keys()):
         if old.text(name) != new.text(name):
             yield name, new.names(name) - old.names(name)
+
+
+def differs(
+    function: Function, node: ast.expr | ast.stmt, what: str, *, gone: bool = False
+) -> tuple[Key, Difference]:
+    """Return what is said of a node of the new text alone, or with `gone` of the old one alone."""
+    place = Place(function.module.path, node.lineno)
+    places = (place, None) if gone else (None, place)
+    return key(function), Difference((Step(Label(what), *places),))
 
 
 def side_of(program: Program) -> Side:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from amp_migrate.check.events.claims import INSIDE, Claims
 from amp_migrate.check.events.labels import Does
-from amp_migrate.check.events.sides import Key, Side, changed
-from amp_migrate.check.events.traces import Difference, Label, Step
+from amp_migrate.check.events.sides import Key, Side, changed, differs
+from amp_migrate.check.events.traces import Difference
 from amp_migrate.facts.paths import argument, tail
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.protocol.faults import Place
@@ -28,8 +28,7 @@ def stepped_inside(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, 
             for call, label in old.of_kind(function, Does.STEP):
                 place = Place(function.module.path, call.lineno)
                 if _is_scaled(old, function, call) and not claims.say(INSIDE, place):
-                    what = Label(f"`{label.of}` {SCALED}")
-                    yield name, Difference((Step(what, None, place),))
+                    yield differs(function, call, f"`{label.of}` {SCALED}")
 
 
 def _contexts_of(function: Function) -> set[str]:

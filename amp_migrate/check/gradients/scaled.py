@@ -7,12 +7,11 @@ from collections.abc import Iterator
 
 from amp_migrate.check.events.claims import Claims
 from amp_migrate.check.events.labels import Does, text_of
-from amp_migrate.check.events.sides import Key, Side, changed
-from amp_migrate.check.events.traces import Difference, Label, Step
+from amp_migrate.check.events.sides import Key, Side, changed, differs
+from amp_migrate.check.events.traces import Difference, Label
 from amp_migrate.facts.paths import tail
 from amp_migrate.flow.cfg.points import Point
 from amp_migrate.project import Function
-from amp_migrate.protocol.faults import Place
 
 PLAIN, PAST = (
     "is not scaled any more, which Apex did:",
@@ -34,13 +33,9 @@ def unscaled(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Differ
         now = [(f, *found) for f in after for found in _backwards(new, f, introduced)]
         steps = [(f, *found) for f in after for found in _steps(new, f, introduced)]
         for label in sorted(losses - {label for _, _, label, scaled in now if scaled}):
-            yield from _first(
-                name, f"`{label}` {PLAIN}", [(f, c) for f, c, w, _ in now if w == label]
-            )
+            yield from _first(f"`{label}` {PLAIN}", [(f, c) for f, c, w, _ in now if w == label])
         for text in sorted(optimizers - {text for _, _, text, scaled in steps if scaled}):
-            yield from _first(
-                name, f"`{text}` {PAST}", [(f, c) for f, c, w, _ in steps if w == text]
-            )
+            yield from _first(f"`{text}` {PAST}", [(f, c) for f, c, w, _ in steps if w == text])
 
 
 def backwards(
@@ -63,13 +58,10 @@ def scaled_now(old: Side, new: Side) -> Iterator[tuple[Key, Function, ast.Call, 
                     yield name, function, call, label
 
 
-def _first(
-    name: Key, what: str, found: list[tuple[Function, ast.Call]]
-) -> Iterator[tuple[Key, Difference]]:
+def _first(what: str, found: list[tuple[Function, ast.Call]]) -> Iterator[tuple[Key, Difference]]:
     """Yield a difference at the first of some calls, if there is one."""
     for function, call in found[:1]:
-        place = Place(function.module.path, call.lineno)
-        yield name, Difference((Step(Label(what), None, place),))
+        yield differs(function, call, what)
 
 
 def _backwards(
