@@ -77,6 +77,10 @@ class Scopes:
         """Return the scope that binds the variable read or stored by `name`."""
         return self.find(self.scope_of(name), name.id)
 
+    def sees(self, scope: ScopeNode, name: ast.Name) -> bool:
+        """Tell whether a name means the variable that a scope sees by it, which may be another scope's."""
+        return self.find(scope, name.id) is self.owner(name)
+
     def builtin(self, node: ast.expr) -> str | None:
         """Return the name of what Python has built in, where an expression is one."""
         plain = isinstance(node, ast.Name) and self.owner(node) is None

@@ -197,6 +197,13 @@ class Tree:
         """Return the function around `node`, or the module."""
         return self.function(node) or self.module
 
+    def stands_alone(self, statement: ast.stmt) -> bool:
+        """Tell whether the lines of a statement hold nothing of another, a comment apart."""
+        span = self.span(statement)
+        before = self.lines[span.line - 1][: span.column].strip()
+        after = self.lines[span.end_line - 1][span.end_column :].strip()
+        return not before and (not after or after.startswith("#"))
+
     def is_elif(self, node: ast.If) -> bool:
         """Tell whether a test is written as ``elif``."""
         return self.lines[node.lineno - 1].startswith("elif", self.span(node).column)

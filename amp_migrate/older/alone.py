@@ -34,7 +34,7 @@ def cast_by(sheet: Sheet, call: ast.Call, handles: Groups, found: Found) -> list
             "which network runs behind this is not known, as none has a name here yet",
             "call amp.init behind what makes the network, then run again",
         )
-    if not sheet.whole(statement):
+    if not sheet.tree.stands_alone(statement):
         raise Unwritable(module, statement, "the statement shares its lines with others", ALONE)
     return networks
 

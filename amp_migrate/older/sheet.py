@@ -63,13 +63,6 @@ class Sheet:
         }
         return self.tree.segment(node, outer)
 
-    def whole(self, statement: ast.stmt) -> bool:
-        """Tell whether the lines of a statement hold nothing of another."""
-        span = self.tree.span(statement)
-        before = self.tree.lines[span.line - 1][: span.column]
-        after = self.tree.lines[span.end_line - 1][span.end_column :].strip()
-        return not before.strip() and (not after or after.startswith("#"))
-
     def written(self) -> Tree:
         """Return the file with the texts put in."""
         whole = {n: t for n, t in self.texts.items() if not self._is_inside(n)}

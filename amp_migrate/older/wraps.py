@@ -70,7 +70,7 @@ def initialized(
     listed = networks[0] if len(networks) == 1 else f"[{', '.join(networks)}]"
     call = f"{ALIAS}.initialize({listed}, {sheet.text(wrap.inner)}, {arguments})"
     statement = wrap.statement
-    if not sheet.whole(statement):
+    if not sheet.tree.stands_alone(statement):
         raise Unwritable(
             wrap.module,
             statement,

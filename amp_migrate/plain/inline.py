@@ -134,9 +134,7 @@ class Inlining:
         scopes = self._module.scopes
         here = scopes.scope_of(call)
         return all(
-            name.id in given
-            or name.id == self._kwarg(name)
-            or scopes.find(here, name.id) is scopes.owner(name)
+            name.id in given or name.id == self._kwarg(name) or scopes.sees(here, name)
             for name in names
         )
 

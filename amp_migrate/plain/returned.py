@@ -128,11 +128,8 @@ class Returning:
         """Tell whether the other names of what is returned are the same variables at the block."""
         scopes = self._module.scopes
         here = scopes.scope_of(use)
-        return all(
-            name.id in given or scopes.find(here, name.id) is scopes.owner(name)
-            for name in ast.walk(leaf)
-            if isinstance(name, ast.Name)
-        )
+        names = (part for part in ast.walk(leaf) if isinstance(part, ast.Name))
+        return all(name.id in given or scopes.sees(here, name) for name in names)
 
 
 def _results(body: _Body) -> Iterator[ast.expr | None]:

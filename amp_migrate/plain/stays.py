@@ -90,7 +90,7 @@ class Keeping:
         scopes = self.module.scopes
         here = scopes.scope_of(until.point.node)
         names = [part for part in ast.walk(node) if isinstance(part, ast.Name)]
-        return all(scopes.find(here, name.id) is scopes.owner(name) for name in names)
+        return all(scopes.sees(here, name) for name in names)
 
     def is_imported(self, node: ast.expr) -> bool:
         """Tell whether the name that an expression starts with is one that is only imported, or None."""

@@ -224,7 +224,7 @@ def test_statements_that_share_their_lines() -> None:
     ):
         sheet = _sheet(text)
         call = next(c for c in sheet.tree.nodes(ast.Call) if ast.unparse(c) == "f()")
-        assert sheet.whole(sheet.tree.statement(call)) is whole, text
+        assert sheet.tree.stands_alone(sheet.tree.statement(call)) is whole, text
 
 
 def test_marks() -> None:

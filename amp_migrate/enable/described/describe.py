@@ -59,7 +59,7 @@ def _initialize(own: list[Optimizer], enabled: str, draft: Draft) -> None:
     if enabled:
         arguments.append(f"enabled={enabled}")
     anchor = _below_all(own[0].module.tree, [o.statement for o in own])
-    if not draft.stands_alone(anchor):
+    if not draft.tree.stands_alone(anchor):
         raise Unwritable(
             own[0].module,
             anchor,

@@ -31,17 +31,10 @@ class Draft:
         """Put a text in place of what stands between two places (line from 1, column)."""
         self.parts.append((self._offset(*start), self._offset(*end), text))
 
-    def stands_alone(self, statement: ast.stmt) -> bool:
-        """Tell whether the lines of a statement hold nothing of another, a comment apart."""
-        span = self.tree.span(statement)
-        before = self.tree.lines[span.line - 1][: span.column].strip()
-        after = self.tree.lines[span.end_line - 1][span.end_column :].strip()
-        return not before and (not after or after.startswith("#"))
-
     def next_to(self, statement: ast.stmt, text: str, *, behind: bool) -> None:
         """Put a statement behind or before another: on a line of its own, or on the line that the other shares."""
         span = self.tree.span(statement)
-        if self.stands_alone(statement):
+        if self.tree.stands_alone(statement):
             if behind:
                 self.below(statement, text)
             else:

@@ -26,7 +26,7 @@ def in_fp32(tree: Tree, call: ast.Call, draft: Draft, *, method: bool) -> bool:
         factors.insert(0, call.func.value)
     if call.keywords or not all(_is_view(factor) for factor in factors):
         return False
-    if not isinstance(statement, ast.Assign | ast.Return) or not draft.stands_alone(statement):
+    if not isinstance(statement, ast.Assign | ast.Return) or not draft.tree.stands_alone(statement):
         return False
     if statement.lineno != statement.end_lineno:
         return False

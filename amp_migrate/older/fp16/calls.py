@@ -85,7 +85,11 @@ def _unknown(module: Module, node: ast.Attribute) -> Unwritable:
 
 def _own_statement(sheet: Sheet, call: ast.Call) -> ast.stmt:
     statement = sheet.tree.statement(call)
-    if isinstance(statement, ast.Expr) and statement.value is call and sheet.whole(statement):
+    if (
+        isinstance(statement, ast.Expr)
+        and statement.value is call
+        and sheet.tree.stands_alone(statement)
+    ):
         return statement
     raise Unwritable(
         sheet.module,

@@ -135,7 +135,7 @@ def _prepare(training: Masters, network: ast.expr) -> None:
     parts = target.elts if isinstance(target, ast.Tuple | ast.List) else []
     names = [text for part in parts if (text := path(part)) is not None]
     alone = isinstance(statement, ast.Assign) and statement.value is training.call
-    if not alone or len(names) != 2 or not sheet.whole(statement):
+    if not alone or len(names) != 2 or not sheet.tree.stands_alone(statement):
         raise Unwritable(
             training.module,
             training.call,
@@ -152,7 +152,11 @@ def _prepare(training: Masters, network: ast.expr) -> None:
 def _copy(sheet: Sheet, call: ast.Call, name: str) -> None:
     given = named(sheet, call, _COPIED)
     statement = sheet.tree.statement(call)
-    alone = isinstance(statement, ast.Expr) and statement.value is call and sheet.whole(statement)
+    alone = (
+        isinstance(statement, ast.Expr)
+        and statement.value is call
+        and sheet.tree.stands_alone(statement)
+    )
     if not alone or "flat_master" in given:
         raise Unwritable(
             sheet.module, call, f"{name} shares its line, or copies flat masters", ALONE

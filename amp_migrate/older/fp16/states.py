@@ -34,7 +34,7 @@ def write_states(training: Fp16, found: Found, dynamic: bool) -> None:
     for module, call in loads:
         sheet = training.sheets[module]
         statement = sheet.tree.statement(call)
-        if wanted and followed and free and sheet.whole(statement):
+        if wanted and followed and free and sheet.tree.stands_alone(statement):
             more = f'{ALIAS}.load_state_dict({_base(module, call)}["{_KEY}"])'
             sheet.put(statement, f"{sheet.text(call)}; {more}")
         sheet.say(call, _OLD, migrated=False)

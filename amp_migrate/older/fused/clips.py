@@ -55,7 +55,7 @@ def _write(
     if (
         not isinstance(statement, ast.Expr)
         or statement.value is not step
-        or not sheet.whole(statement)
+        or not sheet.tree.stands_alone(statement)
     ):
         raise Unwritable(module, step, "a clip has to stand in front of this step", ALONE)
     need_torch(sheet, step)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from amp_migrate.apex.sites import Kind, Site, is_apex
 from amp_migrate.facts.paths import imported_name
+from amp_migrate.modules.offered import takers
 from amp_migrate.rules.base import FileContext
 
 _REMOVED = (
@@ -104,14 +105,8 @@ def _decides(context: FileContext, node: ast.AST) -> bool:
 
 
 def _handed_on(context: FileContext, name: str) -> bool:
-    lookup = context.project.lookup
-    return any(
-        any(a.name in (name, "*") for a in other.names)
-        and lookup.source(module, other) is context.module
-        for module in context.project.modules.values()
-        if module is not context.module
-        for other in module.tree.nodes(ast.ImportFrom)
-    )
+    lookup, others = context.project.lookup, context.others()
+    return any(next(takers(others, lookup, context.module, taken), None) for taken in (name, "*"))
 
 
 def _source(node: ast.AST, alias: ast.alias) -> str:

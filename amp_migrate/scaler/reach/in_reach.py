@@ -77,7 +77,7 @@ def given(project: Project, function: Function) -> Iterator[tuple[str, Class]]:
 def _is_seen_from(module: Module, scope: ScopeNode, node: ast.AST) -> bool:
     """Tell whether an expression starts with a variable that a scope sees, not with one of a function within."""
     name = next(part for part in ast.walk(node) if isinstance(part, ast.Name))
-    return module.scopes.find(scope, name.id) is module.scopes.owner(name)
+    return module.scopes.sees(scope, name)
 
 
 def _is_wrapped(project: Project, module: Module, node: ast.expr) -> bool:

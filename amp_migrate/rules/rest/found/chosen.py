@@ -123,8 +123,8 @@ def _same_flag(context: FileContext, test: ast.expr, place: ast.expr) -> bool:
     root = bottom(root)
     if not isinstance(root, ast.Name):
         return False
-    owner = module.scopes.owner(root)
-    if owner is None or module.scopes.find(module.scopes.scope_of(place), root.id) is not owner:
+    scopes, owner = module.scopes, module.scopes.owner(root)
+    if owner is None or not scopes.sees(scopes.scope_of(place), root):
         return False
     bindings = module.scopes.bindings(owner, root.id)
     only = bindings[0] if len(bindings) == 1 else None

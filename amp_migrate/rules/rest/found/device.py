@@ -90,9 +90,7 @@ def _is_bound_once(module: Module, node: ast.expr, call: ast.Call) -> bool:
     if not isinstance(node, ast.Name):
         return False
     scopes = module.scopes
-    owner = scopes.owner(node)
-    here = scopes.find(scopes.scope_of(call), node.id)
-    return owner is not None and owner is here and len(scopes.bindings(owner, node.id)) == 1
+    return scopes.sees(scopes.scope_of(call), node) and len(scopes.bound(node)) == 1
 
 
 def _given(project: Project, module: Module) -> Iterator[tuple[Function, ast.expr]]:
