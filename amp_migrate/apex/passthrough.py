@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.facts.paths import path
+from amp_migrate.facts.tree import behind_docstring
 from amp_migrate.facts.variables import collects, variable
 from amp_migrate.flow import evaluate
 from amp_migrate.project import Function, Module, Project
@@ -40,9 +41,7 @@ def is_passthrough(project: Project, function: Function) -> bool:
 def _hands_on(project: Project, function: Function) -> str | None:
     if function.node is None or function.cls is not None or function.node.decorator_list:
         return None
-    body = function.node.body
-    if ast.get_docstring(function.node, clean=False) is not None:
-        body = body[1:]
+    body = behind_docstring(function.node)
     call = _returned(project, function.module, [s for s in body if not _is_idle(function, s)])
     if call is None or not _same_arguments(function, call):
         return None

@@ -252,5 +252,10 @@ class Tree:
         return "\n".join(lines)
 
 
+def behind_docstring(node: FunctionNode | ast.ClassDef) -> list[ast.stmt]:
+    """Return the statements of a function or class without its docstring."""
+    return node.body[ast.get_docstring(node, clean=False) is not None :]
+
+
 def _margin(line: str) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]

@@ -11,7 +11,7 @@ from amp_migrate.facts.below import every
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import walk
 from amp_migrate.facts.scopes import Scopes
-from amp_migrate.facts.tree import FunctionNode, Tree
+from amp_migrate.facts.tree import FunctionNode, Tree, behind_docstring
 
 
 @dataclass(eq=False, repr=False)
@@ -83,9 +83,7 @@ class Function:
     @property
     def given(self) -> ast.expr | None:
         """What it returns, where it does nothing else."""
-        body = [] if self.node is None else self.node.body
-        if self.node is not None and ast.get_docstring(self.node, clean=False) is not None:
-            body = body[1:]
+        body = [] if self.node is None else behind_docstring(self.node)
         return body[0].value if len(body) == 1 and isinstance(body[0], ast.Return) else None
 
     @property
@@ -157,6 +155,11 @@ class Anonymous(Function):
     def name(self) -> str:
         """What Python calls all of them."""
         return "<lambda>"
+
+    @property
+    def given(self) -> ast.expr:
+        """What it returns."""
+        return self.body.body
 
     @property
     def scope(self) -> ast.Lambda:  # type: ignore[override]

@@ -38,7 +38,7 @@ class Inlining:
         """Return what a call of such a function means; None for any other call."""
         node = self._called(call)
         function = self._function(node) if node is not None else None
-        inner = _returned(node) if node is not None else None
+        inner = _returned(function) if function is not None else None
         if node is None or function is None or inner is None or not self._is_plain(call, function):
             return None
         site = CallSite(self._project.function_of(self._module, call), call)
@@ -178,15 +178,9 @@ class Inlining:
         return found if whole and "\n" not in found and "#" not in found else None
 
 
-def _returned(node: _Body) -> ast.Call | None:
+def _returned(function: Function) -> ast.Call | None:
     """Return the call that a function or lambda returns, where it does nothing else."""
-    value: ast.expr | None
-    if isinstance(node, ast.Lambda):
-        value = node.body
-    else:
-        begun = ast.get_docstring(node, clean=False) is not None
-        body = node.body[1:] if begun else node.body
-        value = body[0].value if len(body) == 1 and isinstance(body[0], ast.Return) else None
+    value = function.given
     if not isinstance(value, ast.Call):
         return None
     inner = (ast.Lambda, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr, ast.comprehension)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from amp_migrate.facts.paths import path, same
 from amp_migrate.facts.scopes import assigned
+from amp_migrate.facts.tree import behind_docstring
 from amp_migrate.plain.choice import Chosen
 from amp_migrate.plain.held import Holding
 from amp_migrate.plain.unused import is_manager, method_of
@@ -141,15 +142,14 @@ def _results(body: _Body) -> Iterator[ast.expr | None]:
     if inner is not None:
         yield inner
         return
-    begun = ast.get_docstring(body, clean=False) is not None
-    yield from _of_block(body.body[1:] if begun else body.body)
+    yield from _of_block(behind_docstring(body))
 
 
 def entered(function: ast.FunctionDef) -> ast.Call | None:
     """Return the call whose context a function enters to yield what that gives, and does nothing else."""
-    block = function.body[-1]
-    begun = ast.get_docstring(function, clean=False) is not None
-    if not isinstance(block, ast.With) or len(function.body) != 1 + begun or len(block.items) > 1:
+    body = behind_docstring(function)
+    block = body[0] if len(body) == 1 else None
+    if not isinstance(block, ast.With) or len(block.items) > 1:
         return None
     made, alias = block.items[0].context_expr, block.items[0].optional_vars
     yielded = block.body[0].value if isinstance(block.body[0], ast.Expr) else None

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from amp_migrate.autocast.slicing.threads import started
 from amp_migrate.enable.described.trainings import Training
 from amp_migrate.enable.hazards.hazard import Hazard
-from amp_migrate.facts.tree import FunctionNode, Tree
+from amp_migrate.facts.tree import FunctionNode, Tree, behind_docstring
 from amp_migrate.plan.model import AddImport, Edit, Wrap
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.project.reach import reachable
@@ -103,7 +103,7 @@ def inside(
     for path, name in places:
         tree = Tree(path, found.get(path, old[path].text))
         node = next(n for n in tree.nodes(ast.FunctionDef) if _name(tree, n) == name)
-        body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+        body = behind_docstring(node)
         edits: list[Edit] = [Wrap(tree.span(body[0]), tree.span(body[-1]), header)]
         if not binds_torch(tree):
             edits.append(AddImport("import torch"))

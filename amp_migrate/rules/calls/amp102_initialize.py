@@ -28,7 +28,7 @@ from amp_migrate.apex.options import Options
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.paths import calls_method
 from amp_migrate.facts.stand_ins import stands_for_setting
-from amp_migrate.facts.tree import FunctionNode, Tree
+from amp_migrate.facts.tree import FunctionNode, Tree, behind_docstring
 from amp_migrate.placement.finding.forgotten import is_described
 from amp_migrate.placement.finding.infers import only_infers
 from amp_migrate.placement.making.climbing import reaches
@@ -248,9 +248,7 @@ def _has_slots(cls: Class) -> bool:
 
 
 def _first_statement(node: FunctionNode) -> ast.stmt:
-    return (
-        node.body[1] if ast.get_docstring(node) is not None and len(node.body) > 1 else node.body[0]
-    )
+    return (behind_docstring(node) or node.body)[0]
 
 
 def _module_level(context: Context, site: Site) -> list[Edit]:

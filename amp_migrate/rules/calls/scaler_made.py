@@ -9,7 +9,7 @@ import textwrap
 from amp_migrate.apex.sites import Site
 from amp_migrate.facts.constants import number
 from amp_migrate.facts.paths import defs, walk
-from amp_migrate.facts.tree import Tree
+from amp_migrate.facts.tree import Tree, behind_docstring
 from amp_migrate.flow.condition import Condition, is_plain, names, negate, speller
 from amp_migrate.placement.making.creation import Creation
 from amp_migrate.plan.cannot import Cannot
@@ -45,8 +45,7 @@ def scaler_made(context: Context, site: Site, creation: Creation, target: str) -
 def class_attribute(context: Context, cls: Class) -> Insert:
     """Return the edit that gives a class a disabled scaler, for its objects that make none."""
     text = f"{context.unit.home.name} = {context.spelling.scaler(['enabled=False'])}"
-    documented = ast.get_docstring(cls.node) is not None and len(cls.node.body) > 1
-    body = cls.node.body[documented:]
+    body = behind_docstring(cls.node) or cls.node.body
     simple = [*itertools.takewhile(lambda s: isinstance(s, ast.Assign | ast.AnnAssign), body)]
     return Insert(cls.module.tree.span([body[0], *simple][-1]), text, after=bool(simple))
 

@@ -47,11 +47,11 @@ Faithful. Where some calls of a function are not in the files given, all of the 
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from amp_migrate.availability.asked import Entry
 from amp_migrate.availability.handed import Maker
+from amp_migrate.facts.tree import behind_docstring
 from amp_migrate.flow.condition import as_bool
 from amp_migrate.placement.making.lacking import lacking
 from amp_migrate.plan.model import (
@@ -180,9 +180,8 @@ def _made(context: Context, entry: Entry) -> Edit:
     if entry.keeps:
         text += f"\n{init.parameters.names[0]}.{name} = {name}"
         return Insert(tree.span(last_assignment(init)), text, after=True)
-    body = init.node.body
-    documented = ast.get_docstring(init.node, clean=False) is not None and len(body) > 1
-    return Insert(tree.span(body[int(documented)]), text, after=False)
+    first = (behind_docstring(init.node) or init.node.body)[0]
+    return Insert(tree.span(first), text, after=False)
 
 
 def _disabled(context: Context, cls: Class) -> Decision:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.paths import bound_name
+from amp_migrate.facts.tree import behind_docstring
 from amp_migrate.plan.model import Drop, Edit, Insert, Replace
 from amp_migrate.project import Function
 from amp_migrate.rules.base import Context
@@ -52,8 +53,7 @@ def _bound(function: Function, lost: set[str]) -> Iterator[Edit]:
     tree = function.module.tree
     inside = {up for node, _ in asked for up in tree.ancestors(node)}
     names = sorted({name for _, some in asked for name in some})
-    body = function.node.body[bool(ast.get_docstring(function.node)) :]
-    first = next(stmt for stmt in body if stmt in inside)
+    first = next(stmt for stmt in behind_docstring(function.node) if stmt in inside)
     yield Insert(tree.span(first), f"{' = '.join(names)} = None", after=False)
 
 
