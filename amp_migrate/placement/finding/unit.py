@@ -14,11 +14,9 @@ from amp_migrate.availability.availability import Availability
 from amp_migrate.availability.flags import not_bools, numbers
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.imported import Coming, coming
-from amp_migrate.project.once import once
-from amp_migrate.project.rounds import graphs
+from amp_migrate.protocol.code.program import program_of
 from amp_migrate.scaler.home import Home
 from amp_migrate.training.forwards.forwards import Forwards
-from amp_migrate.training.objects import Objects
 from amp_migrate.training.origins.losses import Losses
 from amp_migrate.training.region import Region
 from amp_migrate.training.steps import Backward, Step
@@ -59,7 +57,7 @@ class Unit:
     @property
     def losses(self) -> Losses:
         """What computes the losses of backward passes."""
-        return _losses(self.project)
+        return program_of(self.project).training.losses
 
     @cached_property
     def near(self) -> list[Module]:
@@ -131,8 +129,3 @@ class Unit:
     def backwards_of(self, function: Function) -> list[Backward]:
         """Return the backward passes of one function, in source order."""
         return [backward for backward in self.backwards if backward.function is function]
-
-
-@once
-def _losses(project: Project) -> Losses:
-    return Losses(project, graphs(project), Objects(project), project.function_of)
