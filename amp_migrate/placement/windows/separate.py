@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from amp_migrate.facts.paths import same
 from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.placement.reads.clearing import clearing
 from amp_migrate.placement.steps.indirect import indirect
 from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.placement.windows.counting import counts
@@ -149,19 +150,15 @@ def _accumulated(unit: Unit, function: Function, gone: set[ast.AST]) -> Step | N
         if step.call in gone or not last or loop_of(step.tree, last[-1]) is not None:
             continue
         window = boundary(step, last[-1])
-        if window is not None and not _zeroes_outside(function, window):
+        if window is not None and not _zeroes_outside(unit, function, window):
             return step
     return None
 
 
-def _zeroes_outside(function: Function, window: ast.If) -> bool:
+def _zeroes_outside(unit: Unit, function: Function, window: ast.If) -> bool:
     """Tell whether gradients are cleared in every call, so that none wait for the next."""
-    return any(
-        isinstance(node, ast.Attribute)
-        and node.attr == "zero_grad"
-        and not inside(function.module.tree, node, window)
-        for node in function.own_nodes
-    )
+    tree, clears = function.module.tree, clearing(unit.project).nodes(function)
+    return any(not inside(tree, node, window) for node in clears)
 
 
 def _share_a_loop(unit: Unit, first: Function, second: Function) -> bool:
