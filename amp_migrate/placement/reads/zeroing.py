@@ -5,22 +5,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
-from amp_migrate.availability.dead import is_uncalled
 from amp_migrate.facts.paths import stored
 from amp_migrate.placement.finding.unit import Unit
-from amp_migrate.placement.reads.clearing import clearing, clears
+from amp_migrate.placement.reads.clearing import clearing
 from amp_migrate.placement.reads.helped import helped
 from amp_migrate.placement.windows.counting import counts
 from amp_migrate.placement.windows.course import Course
-from amp_migrate.placement.windows.surviving import lost, meets_again
-from amp_migrate.project import Function, Module
+from amp_migrate.placement.windows.surviving import lost
+from amp_migrate.project import Module
 from amp_migrate.project.order import in_branch, inside, loop_of, position
-from amp_migrate.project.reach import calls_to, reachable, upwards
-from amp_migrate.project.rounds import last_before, points_of, runs_before
-from amp_migrate.training.beliefs import MAY_CLEAR
+from amp_migrate.project.reach import calls_to, upwards
+from amp_migrate.project.rounds import last_before, runs_before
 from amp_migrate.training.region import Region
 from amp_migrate.training.steps import Backward, Step, is_one, outermost_anchor, waiting, waits_by
 
@@ -252,46 +249,3 @@ def _trains_between(unit: Unit, step: Step, stmt: ast.stmt) -> bool:
     end = position(step.tree, outermost_anchor(step))
     between = block[position(step.tree, stmt) + 1 : end]
     return any(unit.trains(step.module, part) for part in between)
-
-
-def zeroes_nowhere(unit: Unit) -> bool:
-    """Tell whether no file of the unit zeroes gradients in any way, although it trains again and again."""
-    return (
-        bool(unit.steps)
-        and all(map(partial(_repeats, unit), unit.steps))
-        and not any(map(_Alive(unit).anywhere, unit.project.modules.values()))
-    )
-
-
-def _repeats(unit: Unit, step: Step) -> bool:
-    """Tell whether a step stands in a loop, or a backward may run behind it that the step follows again."""
-    if loop_of(step.tree, step.anchor) is not None:
-        return True
-    here = points_of(unit.project, step.function, step.call)
-    return meets_again(unit, step.function, here, frozenset({step.function}))
-
-
-class _Alive:
-    """Asks files whether they zero gradients, but for functions that nothing uses and that come to no Apex."""
-
-    def __init__(self, unit: Unit) -> None:
-        self._project = unit.project
-        self._using = {site.function for site in unit.sites}
-
-    def anywhere(self, module: Module) -> bool:
-        """Tell whether a file zeroes gradients, or names what may."""
-        text = module.tree.text
-        if any(word in text for word in MAY_CLEAR):
-            for function in filter(self._is_dead, module.functions.values()):
-                assert function.node is not None
-                text = text.replace(module.tree.segment(function.node), "")
-        return any(word in text for word in MAY_CLEAR) or any(
-            clears(node) and not self._is_dead(self._project.function_of(module, node))
-            for node in module.tree.nodes(ast.Call, ast.Assign, ast.Delete)
-        )
-
-    def _is_dead(self, function: Function) -> bool:
-        while function.parent is not None:
-            function = function.parent
-        uncalled = is_uncalled(self._project, function)
-        return uncalled and self._using.isdisjoint(reachable(self._project, function))

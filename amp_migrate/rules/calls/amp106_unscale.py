@@ -27,7 +27,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Kind, Site
-from amp_migrate.facts.paths import tail, walk
+from amp_migrate.facts.paths import all_given, tail, walk
 from amp_migrate.placement.reads.zeroing import before_step, lost_windows
 from amp_migrate.placement.unscaling.parameters import replaced_parameters
 from amp_migrate.placement.unscaling.unscale import Inside, Unscale
@@ -86,7 +86,8 @@ def _plain(context: Context, site: Site) -> tuple[str, ast.expr] | None:
             calls = [n for n in nodes if isinstance(n, ast.Call) and tail(n) == tail(clip)]
             if len(calls) == 1 and len(calls[0].args) > number:
                 plain = calls[0].args[number]
-                if ast.unparse(plain).endswith(".parameters()"):
+                func = plain.func if isinstance(plain, ast.Call) and not all_given(plain) else None
+                if isinstance(func, ast.Attribute) and func.attr == "parameters":
                     return segment(plain), site.call
     return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.availability.installed import imports_apex
+from amp_migrate.dual.native import makes_scaler
 from amp_migrate.facts.paths import path
 from amp_migrate.project import Module, Project
 from amp_migrate.rules.base import FileContext
@@ -28,7 +29,7 @@ def asked_elsewhere(context: FileContext) -> list[str]:
 
 def value(context: FileContext) -> bool:
     """Return what a flag that stays says: False where native AMP stood beside Apex, which nothing may choose now."""
-    native = any("GradScaler" in m.tree.text for m in context.project.modules.values())
+    native = any(makes_scaler(context.project, m) for m in context.project.modules.values())
     return context.availability.installed and not native
 
 

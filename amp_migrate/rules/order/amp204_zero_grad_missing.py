@@ -30,12 +30,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.placement.reads.zeroing import (
-    after_some_steps,
-    before_step,
-    leaves_first,
-    zeroes_nowhere,
-)
+from amp_migrate.placement.reads.nowhere import zeroes_nowhere
+from amp_migrate.placement.reads.zeroing import after_some_steps, before_step, leaves_first
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Hoist, Insert, Move, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision

@@ -1,0 +1,72 @@
+"""Units in which nothing zeroes gradients, in any file."""
+
+from __future__ import annotations
+
+import ast
+from functools import partial
+
+from amp_migrate.availability.dead import is_uncalled
+from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.placement.reads.clearing import clears
+from amp_migrate.placement.windows.surviving import meets_again
+from amp_migrate.project import Function, Module
+from amp_migrate.project.order import loop_of
+from amp_migrate.project.reach import reachable
+from amp_migrate.project.rounds import points_of
+from amp_migrate.training.beliefs import MAY_CLEAR
+from amp_migrate.training.steps import Step
+
+_NAMING: tuple[type[ast.AST], ...] = (
+    ast.Name, ast.Attribute, ast.Constant, ast.keyword, ast.alias, ast.FunctionDef,
+)  # fmt: skip
+
+
+def zeroes_nowhere(unit: Unit) -> bool:
+    """Tell whether no file of the unit zeroes gradients in any way, although it trains again and again."""
+    return (
+        bool(unit.steps)
+        and all(map(partial(_repeats, unit), unit.steps))
+        and not any(map(_Alive(unit).anywhere, unit.project.modules.values()))
+    )
+
+
+def _repeats(unit: Unit, step: Step) -> bool:
+    """Tell whether a step stands in a loop, or a backward may run behind it that the step follows again."""
+    if loop_of(step.tree, step.anchor) is not None:
+        return True
+    here = points_of(unit.project, step.function, step.call)
+    return meets_again(unit, step.function, here, frozenset({step.function}))
+
+
+def _named(node: ast.AST) -> str:
+    """Return what a node names: a variable, an attribute, what a string says, an argument, what is imported or defined."""
+    names = (getattr(node, name, None) for name in ("id", "attr", "value", "arg", "name"))
+    return next((name for name in names if isinstance(name, str)), "")
+
+
+class _Alive:
+    """Asks files whether they zero gradients, but for functions that nothing uses and that come to no Apex."""
+
+    def __init__(self, unit: Unit) -> None:
+        self._project = unit.project
+        self._using = {site.function for site in unit.sites}
+
+    def anywhere(self, module: Module) -> bool:
+        """Tell whether a file zeroes gradients, or names what may."""
+        words = [word for word in MAY_CLEAR if word in module.tree.text]
+        nodes = module.tree.nodes(*(_NAMING if words else ()), ast.Call, ast.Assign, ast.Delete)
+        return any(
+            not self._is_dead(self._function(module, node))
+            for node in nodes
+            if clears(node) or any(word in _named(node) for word in words)
+        )
+
+    def _function(self, module: Module, node: ast.AST) -> Function:
+        defined = module.functions[node] if isinstance(node, ast.FunctionDef) else None
+        return defined or self._project.function_of(module, node)
+
+    def _is_dead(self, function: Function) -> bool:
+        while function.parent is not None:
+            function = function.parent
+        uncalled = is_uncalled(self._project, function)
+        return uncalled and self._using.isdisjoint(reachable(self._project, function))
