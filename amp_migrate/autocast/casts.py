@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from amp_migrate.autocast.evaluated.already import already_on, joined
 from amp_migrate.autocast.evaluated.begun import Begun, Guard
@@ -30,7 +30,13 @@ from amp_migrate.project.reach import reachable
 from amp_migrate.project.relatives import family
 from amp_migrate.project.rounds import may_follow
 
-_ASKS = ".is_enabled()"
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What `enabled=` says, and whether it asks a GradScaler; empty text where casts are always on."""
+
+    text: str
+    by_scaler: bool = False
 
 
 class Casts:
@@ -63,9 +69,15 @@ class Casts:
 
         Returns None for an evaluation that can see neither flag nor scaler; raises `Cannot` for a training.
         """
-        text = self._enabled(function, node, training=training)
-        if text is None or text == "False" or text.endswith(_ASKS):
-            return text
+        told = self.told(function, node, training=training)
+        return None if told is None else told.text
+
+    def told(self, function: Function, node: ast.AST, *, training: bool) -> Told | None:
+        """Return `enabled=` at a node and what it asks, as `enabled` does."""
+        told = self._told(function, node, training=training)
+        if told is None or told.text == "False" or told.by_scaler:
+            return told
+        text = told.text
         if text and not training:
             text = self._with_others(function, text)
         ways = self._missed(function, node) if training else self._each(function, node)
@@ -79,7 +91,7 @@ class Casts:
         stated = conjuncts(Condition(None, text)) if text else ()
         parts = [c for c in asked if c is not None and c.text not in stated]
         whole = conjunction([*parts, *(Condition(None, part) for part in stated)])
-        return as_bool(whole, self._unit.not_bools).text if parts and whole.text else text
+        return Told(as_bool(whole, self._unit.not_bools).text if parts and whole.text else text)
 
     def _with_others(self, function: Function, text: str) -> str:
         """Return the condition of an initialize of a function together with that of one which may have run before."""
@@ -95,8 +107,8 @@ class Casts:
 
         A GradScaler that is made there is off, or a disabled one, in runs that do not come to it.
         """
-        asked = self.enabled(function, node, training=False)
-        if asked is not None and asked.endswith(_ASKS):
+        asked = self.told(function, node, training=False)
+        if asked is not None and asked.by_scaler:
             return []
         told = self._begun.condition
         every = self._each(function, node)
@@ -112,7 +124,7 @@ class Casts:
         """Return the guards around the calls that lead to each initialize, past which some run comes to a node."""
         return [way for c in self._of(function) for way in self._begun.missed(c, function, node)]
 
-    def _enabled(self, function: Function, node: ast.AST, *, training: bool) -> str | None:
+    def _told(self, function: Function, node: ast.AST, *, training: bool) -> Told | None:
         if self._unit.home.makers or function in self._unit.home.beside.borrowing:
             return self._by_scaler(function, node, training)
         creations = self._of(function)
@@ -123,33 +135,30 @@ class Casts:
         if not training and condition == UNKNOWN and not self._all_scale(creations):
             condition = either([c.casts for c in creations])
             if condition.value is None:
-                text = condition.text
-                seen = text and self._asked.told(text, function, creations, training)
-                return text if seen else None
+                return self._seen(condition.text, function, creations, training)
         if condition.value is True and self._without_amp(function):
             condition = UNKNOWN
         if condition.value is True:
-            return ""
+            return Told("")
         if condition.value is False:
-            return "False"
+            return Told("False")
         text = condition.text
-        if text and is_plain(text) and self._asked.told(text, function, creations, training):
-            return text
+        seen = self._seen(text, function, creations, training)
+        if seen and is_plain(text):
+            return seen
         scaling = self._scaling(creations)
-        if not training and text and self._asked.told(text, function, creations, training):
-            in_reach = function in self._unit.home.users
-            if not (in_reach and scaling):
-                return text
+        if seen and not training and not (scaling and function in self._unit.home.users):
+            return seen
         if not scaling or not (self._unit.home.inits or self._unit.home.callers.alone):
-            if text and self._asked.told(text, function, creations, training):
-                return text
-            return self._give_up(function, node, training)
-        if training:
-            return f"{self._unit.home.access(function, node)}.is_enabled()"
-        scaler = at_hand(self._unit.home, function, node, self._creations)
-        if scaler is not None:
-            return f"{scaler}.is_enabled()"
-        return text if text and self._asked.told(text, function, creations, training) else None
+            return seen or self._give_up(function, node, training)
+        return self._by_scaler(function, node, training) or seen
+
+    def _seen(
+        self, text: str, function: Function, creations: list[Creation], training: bool
+    ) -> Told | None:
+        """Return a condition where a function sees all that it reads, as initializes found it."""
+        known = text and self._asked.told(text, function, creations, training)
+        return Told(text) if known else None
 
     def _scaling(self, creations: list[Creation]) -> bool:
         """Tell whether the GradScaler of each of some initializes is on where casts are."""
@@ -167,13 +176,12 @@ class Casts:
         lending = self._unit.home.beside.lending
         return any(function in reachable(self._unit.project, start) for start in lending)
 
-    def _by_scaler(self, function: Function, node: ast.AST, training: bool) -> str | None:
+    def _by_scaler(self, function: Function, node: ast.AST, training: bool) -> Told | None:
         """Return what the scaler says that is made where amp was chosen."""
         home = self._unit.home
-        if training:
-            return f"{home.access(function, node)}.is_enabled()"
-        scaler = at_hand(home, function, node, self._creations)
-        return f"{scaler}.is_enabled()" if scaler is not None else None
+        at_node = at_hand(home, function, node, self._creations) if not training else None
+        scaler = home.access(function, node) if training else at_node
+        return Told(f"{scaler}.is_enabled()", by_scaler=True) if scaler is not None else None
 
     def _all_scale(self, creations: list[Creation]) -> bool:
         """Tell whether each of some initializes makes the GradScaler."""
@@ -219,7 +227,7 @@ class Casts:
         text = self.condition.text
         return bool(text) and all(self._asked.told(text, f, self._of(f), True) for f in functions)
 
-    def _give_up(self, function: Function, node: ast.AST, training: bool) -> str | None:
+    def _give_up(self, function: Function, node: ast.AST, training: bool) -> Told | None:
         if not training:
             return None
         text = self.condition.text

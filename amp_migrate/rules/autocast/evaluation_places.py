@@ -79,9 +79,8 @@ def _ways(
 ) -> _Ways:
     """Follow the calls of a function up to where it can be said whether AMP is on."""
     if region is not None and (not disabled.runs(function) or disabled.borrows(function)):
-        enabled = context.casts.enabled(function, region.first, training=False)
-        by_scaler = enabled is not None and enabled.endswith(".is_enabled()")
-        if by_scaler or (enabled is not None and not _runs_without_apex(context, region)):
+        told = context.casts.told(function, region.first, training=False)
+        if told is not None and (told.by_scaler or not _runs_without_apex(context, region)):
             return _Ways([region])
     calls = context.unit.project.callers(function) if function not in around else []
     calls = [c for c in calls if context.casts.runs(c.function) and c.call not in disabled.calls]

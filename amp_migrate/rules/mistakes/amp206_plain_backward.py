@@ -61,13 +61,14 @@ def decide_in_apex(context: Context) -> Iterator[Decision]:
         head = f"{amp}.scale_loss({tree.segment(backward.loss)}, {_optimizers(context, backward)})"
         given = tree.segment(backward.node)[len(tree.segment(backward.node.func)) :]  # type: ignore[union-attr]
         text = f"with {head} as {name}:\n    {name}.backward{given}"
-        enabled = context.casts.enabled(backward.function, stmt, training=True)
+        told = context.casts.told(backward.function, stmt, training=True)
+        enabled = told.text if told is not None else ""
         if enabled == "False":
             continue
-        if enabled:
+        if told is not None and enabled:
             if _runs_unscaled(context, backward):
                 continue
-            if enabled.endswith(".is_enabled()"):
+            if told.by_scaler:
                 raise _cannot(backward, "the flag that turns Apex on cannot be read here")
             indented = text.replace("\n", "\n    ")
             text = f"if {enabled}:\n    {indented}\nelse:\n    {tree.segment(stmt)}"
