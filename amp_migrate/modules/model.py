@@ -91,6 +91,11 @@ class Function:
         """The node that holds the statements."""
         return self.node if self.node is not None else self.module.tree.module
 
+    def spans(self, line: int) -> bool:
+        """Tell whether a line of its file is one of its lines."""
+        node = self.node
+        return node is None or node.lineno <= line <= (node.end_lineno or node.lineno)
+
     @cached_property
     def own_nodes(self) -> tuple[ast.AST, ...]:
         """What stands in it, from the scope down, without what is inside nested functions, lambdas and classes."""

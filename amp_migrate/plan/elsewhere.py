@@ -10,7 +10,6 @@ from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.plan.model import Decision, Finding, Status
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.reach import reachable, upwards
-from amp_migrate.source.span import Span
 
 
 def named_elsewhere(
@@ -33,16 +32,8 @@ def named_elsewhere(
 
 def _function(module: Module, finding: Finding) -> Function:
     """Return the innermost function in which a finding stands."""
-    around = [
-        f for f in module.functions.values() if f.node is not None and _holds(f, finding.span)
-    ]
-    own = module.functions[module.tree.module]
-    return max(around, key=lambda f: f.node.lineno if f.node is not None else 0, default=own)
-
-
-def _holds(function: Function, span: Span) -> bool:
-    node = function.node
-    return node is not None and node.lineno <= span.line <= (node.end_lineno or node.lineno)
+    around = [f for f in module.functions.values() if f.spans(finding.span.line)]
+    return max(around, key=lambda f: f.node.lineno if f.node is not None else 0)
 
 
 def _without(project: Project, function: Function, initializing: set[Function]) -> list[str]:

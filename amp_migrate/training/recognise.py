@@ -13,6 +13,7 @@ from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import RUNS_NO_FORWARD
 from amp_migrate.training.bindings import one_name
+from amp_migrate.training.differentiating import runs_backward
 from amp_migrate.training.events import Event, Kind, trains
 from amp_migrate.training.forwards.sharing import Sharing
 from amp_migrate.training.named import sets_scale
@@ -119,7 +120,7 @@ class Training:
     def _backward(self, function: Function, call: ast.Call) -> Iterator[Event]:
         assert isinstance(call.func, ast.Attribute)
         loss: ast.expr = call.func.value
-        if self.project.external(function.module, call.func) == "torch.autograd.backward":
+        if runs_backward(self.project, function.module, call):
             if not call.args:
                 return
             loss = call.args[0]

@@ -88,7 +88,7 @@ class Claims:
                 if claim.path != function.module.path:
                     continue
                 without_apex |= claim.code == BACKENDS
-                if not _inside(function, claim.line):
+                if not function.spans(claim.line):
                     continue
                 found = _KINDS.get(claim.code, ())
                 kinds.update(kind.value for kind in found)
@@ -102,8 +102,3 @@ class Claims:
         """Tell whether the run says that the way of Apex goes from the file of a function."""
         path = function.module.path
         return any(claim.code == BACKENDS and claim.path == path for claim in self.every)
-
-
-def _inside(function: Function, line: int) -> bool:
-    node = function.node
-    return node is None or node.lineno <= line <= (node.end_lineno or node.lineno)

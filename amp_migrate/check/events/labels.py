@@ -14,6 +14,7 @@ from amp_migrate.project.reach import reachable
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.beliefs import APEX_STATE, PARAMETERS, READS_GRADIENTS
 from amp_migrate.training.contexts import scales_loss
+from amp_migrate.training.differentiating import runs_backward
 from amp_migrate.training.events import Kind
 from amp_migrate.training.named import sets_scale
 
@@ -141,7 +142,7 @@ class Labels:
         self, function: Function, call: ast.Call, receiver: ast.expr, introduced: frozenset[str]
     ) -> Label | None:
         loss: ast.expr | None = receiver
-        if self._project.external(function.module, call.func) == "torch.autograd.backward":
+        if runs_backward(self._project, function.module, call):
             loss = call.args[0] if call.args else None
         if loss is None:
             return None

@@ -11,6 +11,7 @@ from amp_migrate.project.reach import run_around
 from amp_migrate.project.relatives import family
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.beliefs import AUTOCASTS, SCALER_CLASSES
+from amp_migrate.training.differentiating import runs_backward
 from amp_migrate.training.events import Event, Kind
 from amp_migrate.training.optimizers import Optimizer, Optimizers
 
@@ -101,7 +102,7 @@ class Trainings:
         assert isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
         module = function.module
         loss: ast.expr = call.func.value
-        if self.project.external(module, call.func) == "torch.autograd.backward":
+        if runs_backward(self.project, module, call):
             loss = call.args[0]
         stepped = list(self._stepped(function))
         fed = self._fed(function, loss, {o for o, _ in stepped})

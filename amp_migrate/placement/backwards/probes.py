@@ -18,6 +18,7 @@ from amp_migrate.project import Function
 from amp_migrate.project.reach import reachable
 from amp_migrate.project.rounds import may_end, may_follow, may_start
 from amp_migrate.training.bindings import bases, bound_value, is_generator
+from amp_migrate.training.differentiating import takes_gradients
 from amp_migrate.training.forwards.forwards import Forward
 from amp_migrate.training.steps import Backward, Step
 
@@ -124,7 +125,7 @@ def inner_gradients(unit: Unit, function: Function, within: set[ast.AST]) -> Ite
     for call in function.calls:
         if call in within or not call.args:
             continue
-        if unit.project.external(module, call.func) != "torch.autograd.grad":
+        if not takes_gradients(unit.project, module, call):
             continue
         graph = [k.value for k in call.keywords if k.arg in ("create_graph", None)]
         constant = all(is_false(g) for g in graph)

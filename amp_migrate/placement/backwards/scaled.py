@@ -12,6 +12,7 @@ from amp_migrate.facts.scopes import assigned
 from amp_migrate.placement.backwards.handed import closed_over, is_bound, is_handed, reached
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Module, Project
+from amp_migrate.training.differentiating import takes_gradients
 from amp_migrate.training.steps import backward_of
 
 
@@ -21,7 +22,7 @@ class ScaleLoss:
 
     `item` is its place among the items of `node`. Where an ExitStack enters it, `entered` is that statement, the
     first in the body of `node`. `handed` are the uses that hand the scaled loss on, and `reached` the backward
-    passes elsewhere that may run on it then.
+    passes elsewhere that may run on it then; `keeps_name` tells whether more is done with it than `backward` and logging.
     """
 
     site: Site
@@ -37,6 +38,7 @@ class ScaleLoss:
     backwards: tuple[ast.Call, ...]
     handed: tuple[ast.Name, ...]
     reached: tuple[ast.Call, ...]
+    keeps_name: bool
 
     @property
     def bound(self) -> ast.AST | None:
@@ -67,13 +69,13 @@ class ScaleLoss:
     def written_once(self) -> ast.Name | None:
         """The only use of the scaled loss, where it is handed on as the first thing in the block."""
         uses = self.uses
-        first = len(uses) == 1 and uses[0] in self.handed and not keeps_name(self.node, self.alias)
+        first = len(uses) == 1 and uses[0] in self.handed and not self.keeps_name
         return uses[0] if first and uses[0] in set(ast.walk(self.body[0])) else None
 
     @property
     def named(self) -> bool:
         """Whether the scaled loss keeps its name, as more is done with it than `backward` and logging."""
-        if keeps_name(self.node, self.alias):
+        if self.keeps_name:
             return True
         return bool(self.handed) and self.written_once is None
 
@@ -99,7 +101,8 @@ def read(project: Project, site: Site) -> ScaleLoss:
     given = tuple(u for u in uses if is_handed(project, site.module, u, bool(backwards)))
     run = (*reached(project, site.module, given), *closed_over(project, site, node, alias))
     bound = any(is_bound(site.module, use) for use in given)
-    if not (backwards or run or bound or keeps_name(node, alias)):
+    keeps_name = _keeps_name(project, site.module, node, alias)
+    if not (backwards or run or bound or keeps_name):
         raise _odd(site, f"`{alias}.backward()` is not called in the block")
     unchecked = arguments.get("delay_overflow_check")
     return ScaleLoss(
@@ -116,6 +119,7 @@ def read(project: Project, site: Site) -> ScaleLoss:
         backwards,
         given,
         run,
+        keeps_name,
     )
 
 
@@ -228,14 +232,14 @@ def _reads(node: ast.expr, names: set[str]) -> bool:
     return any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(node))
 
 
-def keeps_name(node: ast.With, alias: str) -> bool:
+def _keeps_name(project: Project, module: Module, node: ast.With, alias: str) -> bool:
     """Tell whether the scaled loss is used for more than `backward` and logging, and so keeps its name."""
-    for part in ast.walk(node):
-        grads = isinstance(part, ast.Call) and (path(part.func) or "").endswith("autograd.grad")
-        if grads or isinstance(part, ast.BinOp):
-            if mentions(part, alias):
-                return True
-    return False
+    return any(
+        mentions(part, alias)
+        for part in ast.walk(node)
+        if isinstance(part, ast.BinOp)
+        or (isinstance(part, ast.Call) and takes_gradients(project, module, part))
+    )
 
 
 def _odd(site: Site, message: str) -> Cannot:

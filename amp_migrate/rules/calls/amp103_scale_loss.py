@@ -42,6 +42,7 @@ from amp_migrate.plan.model import (
 )
 from amp_migrate.project import Module
 from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.training.differentiating import differentiates
 
 RULE = Rule(
     "AMP103", "amp.scale_loss becomes scaler.scale(loss).backward()", Safety.FAITHFUL, order=15
@@ -150,11 +151,10 @@ def _uses(context: Context, block: ScaleLoss) -> Iterator[tuple[ast.Name, bool]]
 
 def _differentiated(context: Context, block: ScaleLoss, node: ast.AST) -> bool:
     """Tell whether a read of the scaled loss differentiates it: ``torch.autograd.grad(scaled_loss, x)``."""
-    for up in block.site.module.tree.ancestors(node):
-        if isinstance(up, ast.Call):
-            name = context.unit.project.external(block.site.module, up.func) or path(up.func) or ""
-            if name.endswith(("autograd.grad", "autograd.backward")):
-                return True
+    module = block.site.module
+    for up in module.tree.ancestors(node):
+        if isinstance(up, ast.Call) and differentiates(context.unit.project, module, up):
+            return True
         if isinstance(up, ast.stmt):
             return False
     return False

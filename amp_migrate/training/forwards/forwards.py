@@ -17,6 +17,7 @@ from amp_migrate.training.beliefs import (
     RUNS_FORWARD,
 )
 from amp_migrate.training.bindings import run_first
+from amp_migrate.training.differentiating import takes_gradients
 from amp_migrate.training.forwards.indifferent import Indifferent
 from amp_migrate.training.forwards.later import runs_later
 
@@ -135,7 +136,7 @@ class Forwards:
 
     def takes_gradients(self, module: Module, call: ast.Call) -> bool:
         """Tell whether a call takes gradients by ``torch.autograd.grad``."""
-        return self._project.external(module, call.func) == "torch.autograd.grad"
+        return takes_gradients(self._project, module, call)
 
     def call(self, module: Module, call: ast.Call) -> Forward:
         """Tell what one call computes."""

@@ -11,11 +11,11 @@ from amp_migrate.facts.scopes import targets_of
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.reach import where_read
 from amp_migrate.training.contexts import scales_loss
+from amp_migrate.training.differentiating import differentiates
 from amp_migrate.training.objects import Objects
 from amp_migrate.training.origins.losses import Losses
 from amp_migrate.training.origins.reaching import Body
 
-_RUNS_BACKWARD = frozenset({"torch.autograd.backward", "torch.autograd.grad"})
 _MEMBERS = frozenset({"items", "values"})
 _NUMBERS = frozenset({"data", "detach", "item", "numpy", "tolist"})
 _DROPS = ast.Expr | ast.Delete
@@ -122,9 +122,9 @@ class Uses:
                 yield from self._parameter(callee, parameter)
         if callees:
             return
-        name = self._project.external(module, call.func)
-        if name in _RUNS_BACKWARD:
+        if differentiates(self._project, module, call):
             return
+        name = self._project.external(module, call.func)
         inside = name is not None and name.startswith("torch.")
         yield (module, call) if inside or _sums(call) else None
 
