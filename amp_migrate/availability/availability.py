@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from amp_migrate.apex.emptied import may_be_none, only_used
 from amp_migrate.apex.sites import HANDED_ON
-from amp_migrate.availability.installed import asks_for_apex, flags, imported_flags, tells_installed
+from amp_migrate.availability.installed import flags, imported_flags, looks_up, tells_installed
 from amp_migrate.availability.optional import Optional, imported, one_of_several, optional
 from amp_migrate.availability.versions import Versions
 from amp_migrate.flow.assumption import NOTHING, Assumption
@@ -168,8 +168,7 @@ class Availability:
         return bool(_PROBE.search(name))
 
     def _find_spec(self, call: ast.Call) -> bool:
-        name = self._project.external(self.module, call.func) or ""
-        return name.endswith(("find_spec", "find_loader")) and asks_for_apex(call)
+        return looks_up(self._project.external(self.module, call.func), call)
 
 
 def _unknown(test: ast.expr) -> bool | None:

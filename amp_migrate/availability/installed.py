@@ -145,15 +145,14 @@ def looks(node: ast.expr) -> bool:
         return False
     else:
         node = node.args[0]
-    dotted = path(node.func) if isinstance(node, ast.Call) else None
-    found = dotted is not None and dotted.rpartition(".")[2] in ("find_spec", "find_loader")
-    return found and isinstance(node, ast.Call) and asks_for_apex(node)
+    return isinstance(node, ast.Call) and looks_up(path(node.func), node)
 
 
-def asks_for_apex(call: ast.Call) -> bool:
-    """Tell whether the first argument of a call names Apex."""
+def looks_up(name: str | None, call: ast.Call) -> bool:
+    """Tell whether a call of something by a name looks for Apex where modules are found."""
     first = call.args[0] if call.args else None
-    return isinstance(first, ast.Constant) and first.value in ("apex", "apex.amp")
+    asks = isinstance(first, ast.Constant) and first.value in ("apex", "apex.amp")
+    return asks and (name or "").rpartition(".")[2] in ("find_spec", "find_loader")
 
 
 def _by_import(function: Function, node: ast.Return, value: ast.expr) -> bool:

@@ -9,6 +9,7 @@ from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import is_super, last_names
 from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.project import Class, Function, Module
+from amp_migrate.project.order import key
 from amp_migrate.project.reach import where_set
 from amp_migrate.protocol.code.course import names_in
 from amp_migrate.protocol.code.program import Program
@@ -224,4 +225,4 @@ def _read(cls: Class, attr: str, tests: set[str]) -> ast.Attribute | None:
         if method.is_receiver(node.value)
         if not tests & tests_above(module, node)
     ]
-    return min(found, key=lambda node: (node.lineno, node.col_offset), default=None)
+    return min(found, key=key, default=None)

@@ -12,6 +12,7 @@ from amp_migrate.facts.scopes import assigned
 from amp_migrate.placement.backwards.handed import closed_over, is_bound, is_handed, reached
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Module, Project
+from amp_migrate.project.order import key
 from amp_migrate.training.differentiating import takes_gradients
 from amp_migrate.training.steps import backward_of
 
@@ -195,7 +196,7 @@ def _backwards(module: Module, node: ast.With, alias: str) -> list[ast.Call]:
         and (loss := backward_of(part)) is not None
         and _reads(loss, names)
     ]
-    return sorted(found, key=lambda c: (c.lineno, c.col_offset))
+    return sorted(found, key=key)
 
 
 def _refuse_stored(site: Site, node: ast.With, alias: str, backwards: tuple[ast.Call, ...]) -> None:
