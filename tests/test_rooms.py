@@ -31,9 +31,12 @@ BELOW = {
     "check.events": {*READS, "training", "protocol", "check.apex"},
     "check.casts": {*READS, "training", "protocol", "check.apex", "check.events"},
     "check.gradients": {*READS, "training", "protocol", "check.apex", "check.events"},
+    "check.statements": {
+        *(*READS, "training", "protocol", "check.apex", "check.events", "check.gradients")
+    },
     "check": {
         *(*READS, "training", "protocol", "check.apex", "check.events", "check.casts"),
-        "check.gradients",
+        *("check.gradients", "check.statements"),
         *("source", "processes", "report"),
     },
     "plan.model": {"source"},

@@ -18,11 +18,14 @@ from amp_migrate.check.events.sides import Key, Side, side_of
 from amp_migrate.check.events.traces import Automaton, Difference
 from amp_migrate.check.gradients.inside import stepped_inside
 from amp_migrate.check.gradients.joint import apart
+from amp_migrate.check.gradients.mixed import mixed_up
 from amp_migrate.check.gradients.scaled import unscaled
 from amp_migrate.check.inputs import rescaled
 from amp_migrate.check.pairs import NOTHING, Pair, lost
 from amp_migrate.check.plain import untold
 from amp_migrate.check.settings import scales
+from amp_migrate.check.statements.computed import computed
+from amp_migrate.check.statements.surroundings import moved
 from amp_migrate.project.once import kept
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.report import Compared
@@ -79,6 +82,9 @@ def compare(before: Program, after: Program, claims: Claims) -> Comparison:
         *altered(old, new, claims),
         *always_there(old, new),
         *paired(old, new, every),
+        *moved(old, new, claims),
+        *mixed_up(old, new),
+        *computed(old, new, claims),
     )
     for name, difference in (*forwards.differences(), *others):
         found.append(Parted(name, difference))

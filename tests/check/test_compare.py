@@ -15,6 +15,10 @@ from check.casts.roundabout import ROUNDABOUT
 from check.casts.switched import SWITCHED
 from check.casts.teachers import TEACHERS
 from check.casts.validating import VALIDATING
+from check.decisions.adversaries import ADVERSARIES
+from check.decisions.agents import AGENTS
+from check.decisions.distilling import DISTILLING
+from check.decisions.finetuning import FINETUNING
 from check.elsewhere.in_closures import IN_CLOSURES
 from check.elsewhere.made_anew import MADE_ANEW
 from check.elsewhere.moved import MOVED
@@ -49,7 +53,8 @@ EVERY = (
     *TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS, *CLAIMED, *HELPERS, *PRESENT, *ROUNDABOUT, *ACROSS_FILES,
     *SWITCHED, *DISABLED, *HOLDERS, *ROUNDS, *TEACHERS, *SPOILT, *VALIDATING, *GUARDED_CALLS, *SAME_NAMES,
     *BEHIND, *INSIDE, *STEPPED, *EARLY, *SPEEDS, *ANEW, *TURNED_OFF, *MOVED, *PLAIN, *PRODUCTS, *DONE, *PLACEHOLDERS,
-    *SHARED_WEIGHTS, *MADE_ANEW, *WHOLE_RESULTS, KEPT, *KEPT_BY, UNPACKED, *IN_CLOSURES,
+    *SHARED_WEIGHTS, *MADE_ANEW, *WHOLE_RESULTS, KEPT, *KEPT_BY, UNPACKED, *IN_CLOSURES, *ADVERSARIES, *AGENTS,
+    *DISTILLING, *FINETUNING,
 )  # fmt: skip
 
 

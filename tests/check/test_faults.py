@@ -14,7 +14,6 @@ from amp_migrate.project import build
 NO_EVENTS = {
     "loss not divided": "what a loss is computed of is no event",
     "loss divided twice": "what a loss is computed of is no event",
-    "autocast on the first micro-batch only": "nothing tells what the test comes out as",
     "model.half() left in": "the type of weights is no event",
     "eval mode left on": "the mode of a network is no event",
     "learning rate doubled in a group": "settings of an optimizer are no events",

@@ -182,6 +182,7 @@ class Forwards:
         if item.trains and is_scaled(self.old, item):
             yield from self._scalers.differing(native, begun, False, DISABLED)
             yield from self._scalers.off(item, native)
+            yield from self._scalers.other(self.every, native, begun, self.new)
 
     def _prepares(self, at: Where, call: ast.Call) -> bool:
         """Tell whether a loss of the old text is computed of no network's output, though its like is elsewhere."""

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 
 from amp_migrate.check.apex.assumed import Facts, Initialize
+from amp_migrate.check.apex.related import Related
 from amp_migrate.check.casts.casting import Casting, Casts
 from amp_migrate.check.casts.differing import is_scaled, scales
 from amp_migrate.check.events.sides import Key, Side, differs, key
 from amp_migrate.check.events.traces import Difference
-from amp_migrate.facts.paths import tail
+from amp_migrate.facts.paths import argument, tail
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.flow.loops import Loop
 from amp_migrate.project import Function, Module
 from amp_migrate.project.reach import reached_by
+from amp_migrate.training.beliefs import AUTOCASTS
 from amp_migrate.training.contexts import is_off
 
 _NAME = "`GradScaler`"
 _STALE = "is imported before a function makes the one that trains:"
 _ONCE = "is made once, where Apex began anew in each round of a loop:"
+_OTHER = "goes by another flag than Apex did,"
 ENABLED, DISABLED = "is on, where Apex was off:", "is off, where Apex was on:"
 
 
@@ -49,6 +52,33 @@ class Scalers:
                 ):
                     if not self._made_before(call):
                         yield differs(function, call, f"{_NAME} {what}")
+
+    def other(
+        self,
+        every: Sequence[Initialize],
+        native: Casting,
+        begun: Collection[Function],
+        new: Side,
+    ) -> Iterator[tuple[Key, Difference]]:
+        """Yield what is switched on and off by a flag that has nothing to do with those of Apex."""
+        related = Related(self._old.program, every)
+        project = new.project
+        blocks = [
+            (project.function_of(module, call), call)
+            for module, call in project.nodes(ast.Call)
+            if project.external(module, call.func) in AUTOCASTS
+        ]
+        for function, call in (*native.enabled.makers, *blocks):
+            enabled = argument(call, "enabled")
+            before = self._old.functions.get(key(function), ())
+            if enabled is None or function not in begun or not before:
+                continue
+            if any(ast.unparse(call) == ast.unparse(n) for f in before for n in f.calls):
+                continue
+            if native.enabled.truth(function, enabled) is None:
+                flag = related.other(new.program, function, enabled)
+                if flag is not None:
+                    yield differs(function, call, f"`{tail(call)}` {_OTHER} `{flag}`:")
 
     def off(self, item: Initialize, native: Casting) -> Iterator[tuple[Key, Difference]]:
         """Yield the GradScaler that the function of an initialize makes off, where it makes none that may be on."""

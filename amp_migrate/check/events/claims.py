@@ -77,6 +77,12 @@ class Claims:
             for c in self.every
         )
 
+    def speak_of(self, place: Place) -> bool:
+        """Tell whether a rule of the run speaks of a statement that begins on a line of the old text, or of a part of it."""
+        return any(
+            c.path == place.path and c.line <= place.line <= max(c.line, c.last) for c in self.every
+        )
+
     def allowed(self, functions: Iterable[Function]) -> Allowed:
         """Return what the rules of the run change in some functions of the old text."""
         kinds: set[str] = set()

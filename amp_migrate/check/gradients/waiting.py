@@ -74,8 +74,8 @@ def rescaled_between(old: Side, new: Side) -> Iterator[Fault]:
     objects = new.program.training.objects
     if len(objects.optimizers) < 2 or not objects.scalers:
         return
-    fed = _fed(old, new)
-    several = {number for numbers in fed.values() if len(numbers) > 1 for number in numbers}
+    reached = fed(old, new)
+    several = {number for numbers in reached.values() if len(numbers) > 1 for number in numbers}
     if not several:
         return
     program = new.program.of_gradients
@@ -83,7 +83,7 @@ def rescaled_between(old: Side, new: Side) -> Iterator[Fault]:
     programs, cleared = Programs(program), _cleared(objects)
     for number in sorted(several):
         scalers = frozenset(s.number for s in objects.scalers if number in s.optimizers)
-        machine = WaitingMachine(number, scalers, fed, cleared)
+        machine = WaitingMachine(number, scalers, reached, cleared)
         yield from search.run(machine, programs.of_optimizers([number])).faults()
 
 
@@ -96,7 +96,7 @@ def _cleared(objects: Objects) -> dict[ast.AST, frozenset[int]]:
     return found
 
 
-def _fed(old: Side, new: Side) -> dict[ast.AST, frozenset[int]]:
+def fed(old: Side, new: Side) -> dict[ast.AST, frozenset[int]]:
     """Return the optimizers of the new text to whose gradients each scaled backward of it adds."""
     same = _same(old, new)
     found: dict[ast.AST, frozenset[int]] = {}

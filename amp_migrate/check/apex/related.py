@@ -1,0 +1,138 @@
+"""Whether what native AMP is switched by has to do with what Apex was switched by."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+
+from amp_migrate.check.apex.assumed import Initialize, guards
+from amp_migrate.flow.cfg.points import Kind
+from amp_migrate.project import Function
+from amp_migrate.project.reach import upwards
+from amp_migrate.protocol.code.program import Program
+from amp_migrate.training.bindings import returned, values_of
+
+_Place = tuple[Function, ast.expr]
+_TRAINED = ("models", "optimizers")
+_JUMPS = ast.Return | ast.Raise | ast.Break | ast.Continue
+
+
+class Related:
+    """Follows flags back to where they come from: those that share no name with what Apex asked for are others."""
+
+    def __init__(self, program: Program, every: Sequence[Initialize]) -> None:
+        self._program = program
+        self._every = every
+
+    def other(self, program: Program, function: Function, enabled: ast.expr) -> str | None:
+        """Return a part of a condition of the new text that has nothing to do with what Apex asked for."""
+        for part in _conjuncts(enabled):
+            behind = _Behind(program)
+            found = behind.names([(function, part)])
+            if found and not behind.unknown and not found & self._asked:
+                return ast.unparse(part)
+        return None
+
+    @cached_property
+    def _asked(self) -> frozenset[str]:
+        """The names behind what decides whether Apex is initialized, and how."""
+        project = self._program.project
+        above = upwards(project, *(item.function for item in self._every))
+        calls = [(s.function, s.call) for f in above for s in project.callers(f)]
+        calls += [(item.function, item.call) for item in self._every]
+        places = [(f, test) for f, call in calls for test, _ in guards(f, call)]
+        places += [place for f, call in calls for place in self._jumped(f, call)]
+        for item in self._every:
+            given = [k.value for k in item.call.keywords if k.arg not in _TRAINED]
+            given += item.call.args[len(_TRAINED) :]
+            places += [(item.function, node) for node in given]
+        return _Behind(self._program).names(places)
+
+    def _jumped(self, function: Function, call: ast.Call) -> Iterator[_Place]:
+        """Yield the tests before a call that may leave its function."""
+        graph = self._program.graph(function)
+        leaving = {
+            part
+            for node in function.own_nodes
+            if isinstance(node, ast.If) and any(isinstance(n, _JUMPS) for n in ast.walk(node))
+            for part in ast.walk(node.test)
+        }
+        order, at = graph.order(exceptions=False), graph.at(call)
+        for point in graph.points if leaving else ():
+            test = point.node
+            if point.kind is Kind.TEST and test in leaving and isinstance(test, ast.expr):
+                if any(order.may_reach(point, target) for target in at):
+                    yield function, test
+
+
+class _Behind:
+    """Finds the names of flags, and of all that those are set to; `unknown` tells that there is more to it."""
+
+    def __init__(self, program: Program) -> None:
+        self._project = program.project
+        self._objects = program.training.objects
+        self.unknown = False
+
+    def names(self, places: Iterable[_Place]) -> frozenset[str]:
+        """Return the last parts of the names of the flags of some expressions."""
+        found: set[str] = set()
+        seen: set[ast.AST] = set()
+        queue = list(places)
+        while queue:
+            function, node = queue.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            if isinstance(node, ast.Name | ast.Attribute):
+                found.add(node.id if isinstance(node, ast.Name) else node.attr)
+                self.unknown |= self._objects.scaler(function.module, node) is not None
+                queue += self._set(function, node)
+            else:
+                queue += self._within(function, node)
+        return frozenset(found)
+
+    def _within(self, function: Function, node: ast.expr) -> Iterator[_Place]:
+        """Yield the parts of an expression, and what functions give that it calls."""
+        for part in ast.iter_child_nodes(node):
+            inner = part.value if isinstance(part, ast.keyword) else part
+            if isinstance(inner, ast.expr):
+                yield function, inner
+        if isinstance(node, ast.Call):
+            module, callees = function.module, self._project.callees(node)
+            outside = self._project.external(module, node.func) or module.scopes.builtin(node.func)
+            self.unknown |= outside is None and not callees
+            yield from (place for callee in callees for place in _given(callee))
+
+    def _set(self, function: Function, node: ast.Name | ast.Attribute) -> Iterator[_Place]:
+        """Yield what a flag is set to, and the tests around that."""
+        module, project = function.module, self._project
+        if isinstance(node, ast.Attribute):
+            for where, target, value in self._objects.stored.get(node.attr, ()):
+                maker = project.function_of(where, target)
+                yield from ((maker, value), *((maker, test) for test, _ in guards(maker, target)))
+            methods = (f for f in project.functions() if f.is_property and f.name == node.attr)
+            yield from (place for method in methods for place in _given(method))
+            return
+        yield from ((function, value) for value in values_of(module, node))
+        for binding in module.scopes.bound(node):
+            yield from ((function, test) for test, _ in guards(function, binding))
+        if node.id in function.parameters.names:
+            for site in project.calls_of(function):
+                given = project.arguments(site, function).get(node.id)
+                if given is not None:
+                    yield project.function_of(project.module_of(given), given), given
+
+
+def _given(function: Function) -> Iterator[_Place]:
+    """Yield what a function gives, and the tests around that."""
+    for value in returned(function):
+        yield from ((function, value), *((function, test) for test, _ in guards(function, value)))
+
+
+def _conjuncts(node: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
+        for part in node.values:
+            yield from _conjuncts(part)
+    else:
+        yield node

@@ -1,0 +1,86 @@
+"""Whether what computes a loss is still there: a statement of it that goes leaves another loss."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.check.events.claims import Claims
+from amp_migrate.check.events.sides import Key, Side
+from amp_migrate.check.events.traces import Difference, Label, Step
+from amp_migrate.check.gradients.scaled import backwards
+from amp_migrate.facts.paths import tail
+from amp_migrate.facts.scopes import targets_of
+from amp_migrate.flow.cfg.points import Kind
+from amp_migrate.project import Function
+from amp_migrate.protocol.faults import Place
+
+_Set = ast.Assign | ast.AugAssign | ast.AnnAssign
+_SETS = ast.Assign, ast.AugAssign, ast.AnnAssign
+_GONE = "computed the loss of a backward, and is gone:"
+
+
+def computed(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Difference]]:
+    """Yield the statements that computed a loss of the old text, where the new one has nothing in their place."""
+    for name in sorted(old.functions.keys() & new.functions.keys()):
+        before, after = old.functions[name], new.functions[name]
+        if old.text(name) == new.text(name) or any(map(claims.drops, before)):
+            continue
+        introduced = new.names(name) - old.names(name)
+        kept = {ast.unparse(n) for f in after for n in f.own_nodes if isinstance(n, _SETS)}
+        labels = {label for f in after for _, label, _ in backwards(new, f, introduced)}
+        for function in before:
+            had = {ast.unparse(n) for n in function.own_nodes if isinstance(n, _SETS)}
+            for call, label, _ in backwards(old, function):
+                for stmt in _behind(old, function, call) if label in labels else ():
+                    place = Place(function.module.path, stmt.lineno)
+                    stays = ast.unparse(stmt) in kept or _is_written_anew(stmt, kept - had)
+                    if not stays and not claims.speak_of(place):
+                        what = Label(f"`{ast.unparse(stmt)}` {_GONE}")
+                        yield name, Difference((Step(what, place, None),))
+
+
+def _is_written_anew(stmt: ast.stmt, fresh: set[str]) -> bool:
+    """Tell whether another statement of the new text sets what one of the old text did."""
+    targets = _set_by(stmt)
+    return any(targets & _set_by(ast.parse(text).body[0]) for text in fresh)
+
+
+def _set_by(stmt: ast.stmt) -> set[str]:
+    set_by = [stmt.target] if isinstance(stmt, ast.AugAssign) else targets_of(stmt)
+    return {ast.unparse(target) for target in set_by}
+
+
+def _behind(side: Side, function: Function, backward: ast.Call) -> Iterator[_Set]:
+    """Yield the statements of a function that set the loss of a backward, one after the other."""
+    graph, tree = side.program.graph(function), function.module.tree
+    names = {n.id for n in (*_receiver(backward), *backward.args) if isinstance(n, ast.Name)}
+    starts: list[ast.AST] = [backward]
+    seen: set[ast.AST] = set(starts)
+    for node in starts:
+        read = [item.context_expr for item in node.items] if isinstance(node, ast.With) else [node]
+        if isinstance(node, ast.With):
+            names |= {n.id for one in read for n in _first(one) if isinstance(n, ast.Name)}
+        for name in (n for one in read for n in ast.walk(one) if isinstance(n, ast.Name)):
+            if name.id not in names:
+                continue
+            for point in (p for p in graph.bound_before(name) if p.kind is Kind.STORE):
+                stmt = tree.statement(point.node)
+                if stmt not in seen:
+                    seen.add(stmt)
+                    starts.append(stmt)
+                    if isinstance(stmt, _SETS) and not _scales(stmt):
+                        yield stmt
+
+
+def _scales(stmt: ast.stmt) -> bool:
+    calls = (n for n in ast.walk(stmt) if isinstance(n, ast.Call))
+    return any(tail(call) == "scale_loss" for call in calls)
+
+
+def _first(node: ast.AST) -> list[ast.expr]:
+    return node.args[:1] if isinstance(node, ast.Call) else []
+
+
+def _receiver(call: ast.Call) -> list[ast.expr]:
+    return [call.func.value] if isinstance(call.func, ast.Attribute) else []

@@ -1,0 +1,185 @@
+"""Whether statements that stay stand under the same tests and in the same loops, and events under none that is new."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from functools import cached_property
+
+from amp_migrate.check.events.claims import Claims
+from amp_migrate.check.events.labels import Does
+from amp_migrate.check.events.sides import Key, Side
+from amp_migrate.check.events.traces import Difference, Label, Step
+from amp_migrate.project import Function
+from amp_migrate.protocol.faults import Place
+
+_Around = frozenset[tuple[str, bool]]
+"""The tests that must come out true or false for a statement to run, and the loops around it."""
+
+_SIMPLE = ast.Expr | ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Delete | ast.Return
+_NAMES = ast.Name | ast.Attribute
+_MOVES = "runs under other tests than before:"
+_ASKS = "runs under a test that was not around it:"
+_EVENTS = frozenset(
+    {Does.STEP.value, Does.CLEAR.value, Does.READ.value, Does.LOAD.value, Does.SAVE.value}
+)
+
+
+def moved(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Difference]]:
+    """Yield what runs more or less often in the new text than in the old one, by the tests around it."""
+    for name in sorted(old.functions.keys() & new.functions.keys()):
+        before, after = old.functions[name], new.functions[name]
+        if old.text(name) == new.text(name) or any(map(claims.drops, before)):
+            continue
+        if len(before) == len(after) == 1:
+            pair = _Pair(old, new, before[0], after[0], new.names(name) - old.names(name), claims)
+            yield from ((name, found) for found in pair.differences())
+
+
+class _Pair:
+    """A function before and after."""
+
+    def __init__(
+        self,
+        old: Side,
+        new: Side,
+        before: Function,
+        after: Function,
+        introduced: frozenset[str],
+        claims: Claims,
+    ) -> None:
+        self._old = old
+        self._new = new
+        self._before = before
+        self._after = after
+        self._introduced = introduced
+        self._claims = claims
+
+    def differences(self) -> Iterator[Difference]:
+        """Yield the statements and events that run under other tests."""
+        asked = {
+            text for stmt in _statements(self._after) for text, _ in _around(self._after, stmt)
+        }
+        was, now = _single(self._before), _single(self._after)
+        for text in was.keys() & now.keys():
+            if self._claimed(was[text]) or self._happens(was[text]):
+                continue
+            one, other = _around(self._before, was[text]), _around(self._after, now[text])
+            names = self._introduced | self._stored
+            own = {atom for atom in other if not self._is_new(atom, names)}
+            kept = {atom for atom in one if atom[0] in asked}
+            if not own <= one or (own == other and not kept <= other):
+                yield self._differs(f"`{text}` {_MOVES}", was[text], now[text])
+        yield from self._asking()
+
+    def _asking(self) -> Iterator[Difference]:
+        """Yield the events that stand under a test of the new text which none of their like had around it."""
+        had, has = (
+            _events(self._old, self._before, frozenset()),
+            _events(self._new, self._after, self._introduced),
+        )
+        for label in had.keys() & has.keys():
+            if any(map(self._claimed, had[label])):
+                continue
+            ones = [_around(self._before, node) for node in had[label]]
+            for node in has[label]:
+                other = _around(self._after, node)
+                brought = {atom for atom in other if self._is_new(atom, self._introduced)}
+                common = frozenset[tuple[str, bool]].intersection(*ones) - other
+                known = frozenset[tuple[str, bool]]().union(*ones)
+                lasting = {atom for atom in other if not self._is_new(atom, self._stored)}
+                if not lasting - brought <= known or (brought and not common):
+                    yield self._differs(f"`{label}` {_ASKS}", had[label][0], node)
+
+    def _is_new(self, atom: tuple[str, bool], names: frozenset[str]) -> bool:
+        """Tell whether a test asks for one of some names."""
+        parts = (n for n in ast.walk(ast.parse(atom[0], mode="eval")) if isinstance(n, _NAMES))
+        asked = {ast.unparse(part) for part in parts}
+        return not asked.isdisjoint(names)
+
+    @cached_property
+    def _stored(self) -> frozenset[str]:
+        """What statements store that a rule of the run may move, whose users it makes ask for that."""
+        claimed = filter(self._claimed, _statements(self._before))
+        return frozenset(
+            ast.unparse(node)
+            for stmt in claimed
+            if isinstance(stmt, ast.Assign)
+            for node in stmt.targets
+        )
+
+    def _claimed(self, node: ast.AST) -> bool:
+        """Tell whether a rule of the run speaks of a line of the old text."""
+        first = getattr(node, "lineno", 0)
+        lines = range(first, (getattr(node, "end_lineno", 0) or first) + 1)
+        path = self._before.module.path
+        return any(
+            c.path == path and {*lines} & {*range(c.line, max(c.last, c.line) + 1)}
+            for c in self._claims.every
+        )
+
+    def _happens(self, stmt: ast.stmt) -> bool:
+        calls = (n for n in ast.walk(stmt) if isinstance(n, ast.Call))
+        return any(self._old.labels.of_call(self._before, call) is not None for call in calls)
+
+    def _differs(self, what: str, before: ast.AST, after: ast.AST) -> Difference:
+        places = (
+            Place(function.module.path, getattr(node, "lineno", 1))
+            for function, node in ((self._before, before), (self._after, after))
+        )
+        return Difference((Step(Label(what), *places),))
+
+
+def _statements(function: Function) -> Iterator[ast.stmt]:
+    return (n for n in function.own_nodes if isinstance(n, ast.stmt))
+
+
+def _single(function: Function) -> dict[str, ast.stmt]:
+    """Return the simple statements of a function that stand in it once, by their text."""
+    found = [(ast.unparse(n), n) for n in _statements(function) if isinstance(n, _SIMPLE)]
+    count = Counter(text for text, _ in found)
+    return {text: stmt for text, stmt in found if count[text] == 1}
+
+
+def _events(
+    side: Side, function: Function, introduced: frozenset[str]
+) -> dict[Label, list[ast.AST]]:
+    found: dict[Label, list[ast.AST]] = {}
+    for node in dict.fromkeys(p.node for p in side.program.graph(function).points):
+        if isinstance(node, ast.Call):
+            label = side.labels.of_call(function, node, introduced)
+            if label is not None and label.kind in _EVENTS:
+                found.setdefault(label, []).append(node)
+    return found
+
+
+def _around(function: Function, node: ast.AST) -> _Around:
+    """Return the tests and loops around a node of a function, each part of a test by itself."""
+    found: set[tuple[str, bool]] = set()
+    child = node
+    for up in function.module.tree.ancestors(node):
+        if up is function.scope:
+            break
+        if isinstance(up, ast.If | ast.While | ast.IfExp) and child is not up.test:
+            body = up.body if isinstance(up.body, list) else [up.body]
+            found |= set(_parts(up.test, child in body))
+        elif isinstance(up, ast.For | ast.AsyncFor) and child in up.body:
+            found.add((f"{ast.unparse(up.target)} in {ast.unparse(up.iter)}", True))
+        child = up
+    return frozenset(found)
+
+
+def _parts(test: ast.expr, truth: bool) -> Iterator[tuple[str, bool]]:
+    """Yield what must hold for a test to come out true, or false."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from _parts(test.operand, not truth)
+    elif isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And if truth else ast.Or):
+        for part in test.values:
+            yield from _parts(part, truth)
+    elif isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.In | ast.NotIn):
+        key = "key" if isinstance(test.left, ast.Constant) else ast.unparse(test.left)
+        text = " in ".join((key, *map(ast.unparse, test.comparators)))  # keys may change
+        yield text, truth is isinstance(test.ops[0], ast.In)
+    else:
+        yield ast.unparse(test), truth
