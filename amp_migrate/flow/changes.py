@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Collection, Iterator
 
 from amp_migrate.facts.below import children
-from amp_migrate.facts.paths import arguments_of, bound_name
+from amp_migrate.facts.paths import arguments_of, bound_name, tail
 from amp_migrate.flow.assumption import Assumption, Known
 from amp_migrate.flow.cfg.graph import Graph, Root
 from amp_migrate.flow.cfg.points import Kind, Point
@@ -98,24 +98,29 @@ def _is_other_item(key: ast.expr, text: str) -> bool:
 def _with_stored(point: Point, before: Assumption, left: Assumption) -> Assumption:
     if point.value is None or not isinstance(point.node, ast.expr):
         return left
-    for key, item in items(point.value):
-        left = _with_value(ast.Subscript(point.node, key, ast.Load()), item, before, left)
+    for part, item in parts(point.node, point.value):
+        left = _with_value(part, item, before, left)
     return _with_value(point.node, point.value, before, left)
 
 
-def items(display: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Yield the parts of a list, tuple or dictionary that is written out, each with its place or key."""
-    if isinstance(display, ast.List | ast.Tuple):
-        for place, part in enumerate(display.elts):
-            if isinstance(part, ast.Starred):
+def parts(node: ast.expr, made: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yield the items and attributes of what is bound to a target, each with the value that it is made with.
+
+    Lists, tuples, dictionaries and namespaces have such.
+    """
+    if isinstance(made, ast.List | ast.Tuple):
+        for place, item in enumerate(made.elts):
+            if isinstance(item, ast.Starred):
                 return
-            yield ast.Constant(place), part
-    elif isinstance(display, ast.Dict):
-        yield from (
-            (key, part)
-            for key, part in zip(display.keys, display.values, strict=True)
-            if isinstance(key, ast.Constant)
-        )
+            yield ast.Subscript(node, ast.Constant(place), ast.Load()), item
+    elif isinstance(made, ast.Dict):
+        for key, item in zip(made.keys, made.values, strict=True):
+            if isinstance(key, ast.Constant):
+                yield ast.Subscript(node, key, ast.Load()), item
+    elif isinstance(made, ast.Call) and tail(made) == "SimpleNamespace":
+        for keyword in made.keywords:
+            if keyword.arg is not None:
+                yield ast.Attribute(node, keyword.arg, ast.Load()), keyword.value
 
 
 def _with_value(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import looked_up, path
 from amp_migrate.flow.assumption import Value
-from amp_migrate.flow.changes import items
+from amp_migrate.flow.changes import parts
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.course import Course
 from amp_migrate.protocol.code.program import Program
@@ -40,15 +40,14 @@ def shared(program: Program, course: Course, fewest: int, constants: Constants) 
 
 
 def _kept(program: Program) -> Iterator[tuple[str, str, str]]:
-    """Yield the variables that are bound to displays, with the last parts of their items and of the names that these hold."""
+    """Yield the variables that hold collections, with the last parts of what is in them and of the names that this is."""
     for function in program.relevant:
         for node in function.own_nodes:
             if isinstance(node, ast.Assign):
-                for key, part in items(node.value):
-                    named = path(part)
-                    targets = [t.id for t in node.targets if isinstance(t, ast.Name)]
-                    if named is not None:
-                        yield from ((t, f"{ast.unparse(key)}]", last(named)) for t in targets)
+                for target in node.targets:
+                    for part, item in parts(target, node.value):
+                        if isinstance(target, ast.Name) and (named := path(item)) is not None:
+                            yield target.id, last(ast.unparse(part)), last(named)
 
 
 def _stated(program: Program, names: set[str], constants: Constants) -> set[str]:
