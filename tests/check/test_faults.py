@@ -42,9 +42,7 @@ def test_the_migration_without_a_fault_passes() -> None:
     """Nothing is said of the program that the faults are seeded into."""
     before = {"train.py": Tree("train.py", apex_program("mlp"))}
     assert (
-        Judge(before, build(before))
-        .judged({"train.py": native_program("mlp")}, _TOLD)
-        .objections
+        Judge(before, build(before)).judged({"train.py": native_program("mlp")}, _TOLD).objections
         == []
     )
     assert {fault.name for fault in FAULTS} >= NO_EVENTS.keys()
