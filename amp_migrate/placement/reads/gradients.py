@@ -43,11 +43,12 @@ class Use:
 
 def uses(unit: Unit, function: Function, gone: set[ast.AST], steps: list[Step]) -> list[Use]:
     """Return the reads of gradients in a function that lie before one of its steps (or after a backward), in order."""
-    tree = function.module.tree
     course = Course(unit, function, gone)
     found = []
     removed = thrown_away(unit, function, steps, gone)
-    taken = [Use(_statement(tree, node), node, False, named) for node, named in removed.items()]
+    taken = [
+        Use(_statement(unit, function, node), node, False, named) for node, named in removed.items()
+    ]
     for candidate in [*_candidates(unit, function), *taken]:
         use = _before_loops(unit, candidate, course, steps)
         if use.node not in gone and course.is_read_before(use.node, steps):
@@ -105,7 +106,7 @@ def _read(unit: Unit, function: Function, node: ast.AST) -> Use | None:
         return None
     tree = function.module.tree
     clips = isinstance(node, ast.Call) and not all(event.assumed for event in reads)
-    return Use(_statement(tree, node), node, clips, _visited(tree, node))
+    return Use(_statement(unit, function, node), node, clips, _visited(tree, node))
 
 
 def _visited(tree: Tree, node: ast.AST) -> ast.expr | None:
@@ -132,18 +133,20 @@ def _use(
         parent = tree.parent(node)
         if isinstance(parent, ast.Call) and called(function.module, parent) in READS_GRADIENTS:
             return None
-        return Use(_statement(tree, node), node, False, node.args[0] if node.args else None)
+        return Use(
+            _statement(unit, function, node), node, False, node.args[0] if node.args else None
+        )
     if unit.clip_helpers.intersection(unit.project.callees(node)):
-        return Use(_statement(tree, node), node, True, None)
+        return Use(_statement(unit, function, node), node, True, None)
     name = called(function.module, node)
     if reduces(name):
         return None
     if name in READS_GRADIENTS or clips_by_name(node, name):
         named = _named_optimizer(node, masters) or _twin(tree, node, masters)
-        return Use(_statement(tree, node), node, True, named)
+        return Use(_statement(unit, function, node), node, True, named)
     run = [*unit.project.callees(node), *_called_back(unit, node)]
     if any(reads(unit, callee) for callee in run):
-        return Use(_statement(tree, node), node, False, None)
+        return Use(_statement(unit, function, node), node, False, None)
     return None
 
 
@@ -222,13 +225,16 @@ def _reads_itself(project: Project, function: Function) -> bool:
     return any(event.kind is Read.READ_GRAD for held in events.values() for event in held)
 
 
-def _statement(tree: Tree, node: ast.AST) -> ast.stmt:
-    """Return the statement of a read, or the loop over parameters or optimizers around it."""
+def _statement(unit: Unit, function: Function, node: ast.AST) -> ast.stmt:
+    """Return the statement of a read, or the loop over parameters or optimizers around it that steps none of them."""
+    tree = function.module.tree
     stmt = tree.statement(node)
+    steps = [step.call for step in unit.steps_of(function)]
     read = variables(stmt)
     for level in levels(tree, stmt):
         if isinstance(level, ast.For) and level is not stmt and _visits_parameters(level):
-            if not holds_backward(level) and not _chooses_optimizer(level, node, read):
+            trains = holds_backward(level) or any(inside(tree, call, level) for call in steps)
+            if not trains and not _chooses_optimizer(level, node, read):
                 stmt = level
     return stmt
 

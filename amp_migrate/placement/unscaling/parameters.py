@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import copy
 
 from amp_migrate.apex.sites import Site
-from amp_migrate.facts.paths import all_given, path, same, tail, walk
+from amp_migrate.facts.paths import all_given, path, same, stored, tail, walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.unscaling.made_of import Frame, MadeOf
 from amp_migrate.project import Function
@@ -70,6 +71,26 @@ def _name_in(unit: Unit, function: Function, group: object) -> str | None:
     return min(found, key=lambda text: (len(text), text), default=None)
 
 
+def _alike(one: ast.expr, other: ast.expr) -> bool:
+    """Tell whether two expressions are the same, whatever their comprehensions call what they go through."""
+    return same(_Numbered().visit(one), _Numbered().visit(copy.deepcopy(other)))
+
+
+class _Numbered(ast.NodeTransformer):
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+
+    def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
+        for part in node.generators:
+            for name in stored(part.target):
+                self._names[name] = f"{len(self._names)}"
+        return self.generic_visit(node)
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        node.id = self._names.get(node.id, node.id)
+        return node
+
+
 def replaced_parameters(unit: Unit, site: Site) -> tuple[str, ast.expr]:
     """Return the native text and what it replaces: a conditional whose other arm is the plain list goes too."""
     tree = site.module.tree
@@ -79,6 +100,6 @@ def replaced_parameters(unit: Unit, site: Site) -> tuple[str, ast.expr]:
         other = parent.orelse if parent.body is site.node else parent.body
         func = other.func if isinstance(other, ast.Call) and not all_given(other) else None
         plain = isinstance(func, ast.Attribute) and func.attr == "parameters"
-        if plain or same(ast.parse(text, mode="eval").body, other):
+        if plain or _alike(ast.parse(text, mode="eval").body, other):
             return tree.segment(other), parent
     return text, site.call
