@@ -16,7 +16,7 @@ from amp_migrate.placement.windows.course import Course
 from amp_migrate.placement.windows.surviving import lost
 from amp_migrate.project import Module
 from amp_migrate.project.order import in_branch, inside, loop_of, position
-from amp_migrate.project.reach import calls_to, upwards
+from amp_migrate.project.reach import calls_to, reachable, upwards
 from amp_migrate.project.rounds import last_before, runs_before
 from amp_migrate.training.region import Region
 from amp_migrate.training.steps import Backward, Step, is_one, outermost_anchor, waiting, waits_by
@@ -193,9 +193,12 @@ def before_step(unit: Unit, gone: set[ast.AST]) -> Iterator[Zeroing]:
         anchor = outermost_anchor(step)
         own = unit.steps_of(step.function)
         alone = all(outermost_anchor(s) is anchor for s in own) and step is own[0]
-        if step.call in gone or backward is None or not alone:
+        if step.call in gone or not alone:
             continue
-        yield from _cleared_between(unit, step, backward.node)
+        if backward is not None:
+            yield from _cleared_between(unit, step, backward.node)
+        elif _is_fed_by_callers(unit, step):
+            yield from _cleared_first(step)
     for item in helped(unit, gone):
         yield from _cleared_between(unit, item.step, item.backward)
 
@@ -208,6 +211,27 @@ def _cleared_between(unit: Unit, step: Step, backward: ast.AST) -> Iterator[Zero
         if is_zero_grad(stmt) and alike and not _trains_between(unit, step, stmt):
             if runs_before(unit.project, step.function, backward, stmt):
                 yield Zeroing(step.module, stmt, step, False)
+
+
+def _is_fed_by_callers(unit: Unit, step: Step) -> bool:
+    """Tell whether a function that runs no backward steps on gradients of its callers."""
+    function, project = step.function, unit.project
+    running = {b.function for b in unit.backwards}
+    if not running.isdisjoint(reachable(project, function)):
+        return False
+    return any(
+        runs_before(project, site.function, backward.node, site.call)
+        for site in project.callers(function)
+        for backward in unit.backwards_of(site.function)
+    )
+
+
+def _cleared_first(step: Step) -> Iterator[Zeroing]:
+    """Yield the zero_grad statements of the block of a step that a function runs before it."""
+    anchor = outermost_anchor(step)
+    for stmt in step.tree.block(anchor)[: position(step.tree, anchor)]:
+        if is_zero_grad(stmt):
+            yield Zeroing(step.module, stmt, step, False)
 
 
 def after_some_steps(unit: Unit, gone: set[ast.AST]) -> Iterator[tuple[Step, ast.If]]:
