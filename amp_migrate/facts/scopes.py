@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from functools import cached_property
 
 from amp_migrate.facts.paths import bound_name, imported_name
@@ -13,6 +14,7 @@ ScopeNode = (
     ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef | Comprehension
 )
 
+_BUILT_IN = frozenset(dir(builtins))
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _BODIES = (*_DEFINITIONS, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -83,8 +85,9 @@ class Scopes:
 
     def builtin(self, node: ast.expr) -> str | None:
         """Return the name of what Python has built in, where an expression is one."""
-        plain = isinstance(node, ast.Name) and self.owner(node) is None
-        return node.id if plain and isinstance(node, ast.Name) else None
+        if not isinstance(node, ast.Name) or node.id not in _BUILT_IN:
+            return None
+        return node.id if self.owner(node) is None else None
 
     def is_local(self, name: ast.Name) -> bool:
         """Tell whether `name` is a variable of a function."""

@@ -232,7 +232,11 @@ _TRAINS = (Kind.SCALE_LOSS, Kind.MASTER_PARAMS, Kind.STATE_DICT, Kind.LOAD_STATE
 
 def _are_idle(project: Project, site: Site, optimizers: list[ast.expr], found: list[Site]) -> bool:
     """Tell whether nothing trains with the optimizers of an initialize, or scales a loss beside it."""
-    alone = all(other.kind in _CASTS for other in found)
+    alone = all(
+        other.kind in _CASTS
+        or (other.kind is Kind.HANDED_ON and other.name == "apex.amp.initialize")
+        for other in found
+    )
     return alone and all(is_idle(project, site.module, optimizer) for optimizer in optimizers)
 
 

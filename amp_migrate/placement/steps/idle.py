@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.apex.passthrough import target
 from amp_migrate.facts.paths import LOOKS
 from amp_migrate.facts.scopes import targets_of
 from amp_migrate.project import Module, Project
@@ -41,12 +42,12 @@ def _is_harmless(project: Project, module: Module, node: ast.expr) -> bool:
     up = module.tree.parent(node)
     if isinstance(up, ast.Attribute):
         return up.attr in _ASKED
-    if isinstance(up, ast.keyword):
+    if isinstance(up, ast.keyword | ast.Starred):
         up = module.tree.parent(up)
     if isinstance(up, ast.Call):
         return node is not up.func and _only_takes(project, module, up, node)
     if isinstance(up, ast.Assign | ast.AnnAssign):
-        return all(_keeps(project, module, target) for target in targets_of(up))
+        return all(_keeps(project, module, each) for each in targets_of(up))
     if isinstance(up, ast.Return):
         return bool(project.callers(project.function_of(module, up)))
     return isinstance(up, _TESTS)
@@ -69,7 +70,8 @@ def _is_seen(base: str) -> bool:
 def _only_takes(project: Project, module: Module, call: ast.Call, node: ast.expr) -> bool:
     """Tell whether a call hands an optimizer to a parameter that is seen, to a schedule, or only looks at it."""
     name = project.external(module, call.func) or ""
-    if project.apex(module, call.func) == _INITIALIZE or makes_schedule(name):
+    initializes = _INITIALIZE in (project.apex(module, call.func), target(project, call))
+    if initializes or makes_schedule(name):
         return True
     if (builtin := module.scopes.builtin(call.func)) is not None:
         return builtin in LOOKS
