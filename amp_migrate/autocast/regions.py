@@ -81,7 +81,7 @@ class _Gathering:
     def trained(self, backward: Backward) -> None:
         """Take the regions of a backward that trains, and the loss where it has no statement of its own."""
         unit, function, loss = self.unit, backward.function, backward.loss
-        if unit.home.runners.computes(function, loss):
+        if unit.home.runners.computes(function):
             unit.outside.append(backward)
         if adopted(unit.project, function, loss, backward.node) is not None:
             self.covered.add(function)

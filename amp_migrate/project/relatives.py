@@ -1,11 +1,11 @@
-"""Classes that share the attributes of their objects: bases and subclasses."""
+"""Classes that share the attributes of their objects, bases and subclasses, and what their properties read."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
-from amp_migrate.facts.paths import mentions
+from amp_migrate.facts.paths import mentions, path
 from amp_migrate.project import Class, Function, Module, Project
 
 
@@ -29,6 +29,16 @@ def runs(cls: Class, method: Function) -> bool:
     return False
 
 
+def properties(project: Project, function: Function, text: str) -> Iterator[Function]:
+    """Yield the properties that an attribute which a function reads may be."""
+    parts = (n for n in function.own_nodes if isinstance(n, ast.Attribute))
+    reads = [n for n in parts if isinstance(n.ctx, ast.Load) and ast.unparse(n) == text][:1]
+    classes = [(c, n.attr) for n in reads for c in _classes(project, function.module, n.value)]
+    for method in dict.fromkeys(c.method(name) for c, name in classes):
+        if method is not None and method.is_property and method is not function:
+            yield method
+
+
 def apart(
     project: Project, module: Module, ones: Collection[ast.expr], where: Module, other: ast.expr
 ) -> bool:
@@ -36,7 +46,7 @@ def apart(
 
     Methods of related classes may run on one object, whatever each of them calls it.
     """
-    values = project.values
+    values, other = project.values, _of_class(other)
     objects = {group for node in ones for group in values.groups(module, node)}
     holders = values.groups(where, other)
     if not objects or not holders or objects & holders:
@@ -46,8 +56,18 @@ def apart(
     return related.isdisjoint(_classes(project, where, other))
 
 
+def _of_class(node: ast.expr) -> ast.expr:
+    """Return the object whose class an expression is, which holds what its object has: ``type(self)``; else itself."""
+    if isinstance(node, ast.Attribute) and node.attr == "__class__":
+        return node.value
+    is_type = isinstance(node, ast.Call) and path(node.func) == "type" and len(node.args) == 1
+    return node.args[0] if isinstance(node, ast.Call) and is_type else node
+
+
 def _classes(project: Project, module: Module, node: ast.expr) -> list[Class]:
     """Return the classes whose objects an expression may hold, that of the method of which it is the receiver included."""
     function = project.function_of(module, node)
     own = [function.cls] if function.cls is not None and function.is_receiver(node) else []
+    named = project.resolve(module, node)
+    own += [named] if isinstance(named, Class) else []
     return [*own, *project.values.instance_classes(module, node)]

@@ -61,21 +61,15 @@ class Runners:
             return names[1]
         return self.library.given if self.library.given in names else None
 
-    def computes(self, function: Function, loss: ast.expr) -> bool:
-        """Tell whether a hook's loss is one that the library got from the model: ``runner.outputs["loss"]``."""
-        runner = self.through(function)
-        if runner is None:
+    def computes(self, function: Function) -> bool:
+        """Tell whether a hook takes its loss from what the library got from the model: ``runner.outputs["loss"]``."""
+        if self.through(function) is None or function.cls is None:
             return False
-        outputs = f"{runner}.{self.library.outputs}"
-        taken = {
-            node.targets[0].id
-            for node in function.own_nodes
-            if isinstance(node, ast.Assign)
-            and isinstance(node.targets[0], ast.Name)
-            and _mentions(node.value, outputs)
-        }
-        return _mentions(loss, outputs) or any(
-            isinstance(node, ast.Name) and node.id in taken for node in ast.walk(loss)
+        return any(
+            isinstance(node, ast.Attribute) and node.attr == self.library.outputs
+            for cls in family(function.cls)
+            for method in cls.methods.values()
+            for node in method.all_nodes
         )
 
     def made(self) -> Iterator[Made]:
@@ -221,10 +215,6 @@ def _optimizers(made: ast.expr) -> Iterator[ast.expr]:
             )
         elif isinstance(node, ast.Call):
             yield from node.args[2:3]
-
-
-def _mentions(node: ast.AST, dotted: str) -> bool:
-    return any(path(part) == dotted for part in ast.walk(node))
 
 
 def _is_run(method: Function) -> bool:

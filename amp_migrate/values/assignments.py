@@ -7,12 +7,14 @@ from collections.abc import Callable
 
 from amp_migrate.modules.model import Class, Function, Module
 from amp_migrate.values.expressions import Expressions
+from amp_migrate.values.forms import is_values
 from amp_migrate.values.links.graph import VALUES
 from amp_migrate.values.links.upstream import APPENDED, EACH
-from amp_migrate.values.nodes import Nodes, enclosing_class, function_of
+from amp_migrate.values.nodes import ITEMS, Nodes, enclosing_class, function_of
 from amp_migrate.values.objects import Bound
 
 _APPENDING = {"append", "add", "appendleft"}
+_OF_COLLECTIONS = _APPENDING | {"get", "items", "pop", "setdefault", "values"}
 
 
 class Flow:
@@ -56,6 +58,10 @@ class Flow:
                 owner = enclosing_class(module, node) if node.value.id in receivers else None
                 if owner is not None and not node.attr.startswith("__"):
                     self.nodes.mentions[owner].add(node.attr)
+            elif isinstance(node, ast.Name) and node.id in receivers:
+                owner = enclosing_class(module, node) if _is_collection(module, node) else None
+                if owner is not None:
+                    self.nodes.mentions[owner].add(ITEMS)
 
     def read(self, module: Module) -> None:
         """Read the definitions and statements of `module`."""
@@ -87,7 +93,7 @@ class Flow:
                 self.bind(module, inner, item)
             return
         node = self.expressions.node(module, value)
-        if node is not None and _is_values(value):
+        if node is not None and is_values(value):
             node = self.graph.field(node, VALUES)
         if node is not None:
             self._unpack(module, target, node)
@@ -268,6 +274,12 @@ class Flow:
                 self.graph.flow(node, self.graph.field(target, APPENDED))
 
 
+def _is_collection(module: Module, node: ast.Name) -> bool:
+    """Tell whether a receiver is used as a collection, by itself or by a method of collections."""
+    up = module.tree.parents.get(node)
+    return not isinstance(up, ast.Attribute) or up.attr in _OF_COLLECTIONS
+
+
 def _is_stored(module: Module, node: ast.Attribute) -> bool:
     """Tell whether an attribute is assigned through an object, or an item of it under a constant key is."""
     if not isinstance(node.ctx, ast.Load):
@@ -278,16 +290,6 @@ def _is_stored(module: Module, node: ast.Attribute) -> bool:
         and item.value is node
         and not isinstance(item.ctx, ast.Load)
         and isinstance(item.slice, ast.Constant)
-    )
-
-
-def _is_values(node: ast.expr) -> bool:
-    """Tell whether an expression is ``mapping.values()``, which gives the values in the order of the keys."""
-    return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "values"
-        and not node.args
     )
 
 

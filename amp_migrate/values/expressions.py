@@ -11,7 +11,7 @@ from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.paths import argument
 from amp_migrate.facts.scopes import global_name
 from amp_migrate.modules.model import Class, Module
-from amp_migrate.values.forms import fields, is_module_itself
+from amp_migrate.values.forms import class_asked, fields, is_module_itself
 from amp_migrate.values.links.graph import VALUES
 from amp_migrate.values.links.upstream import APPENDED, EACH
 from amp_migrate.values.nodes import Nodes, enclosing_class
@@ -20,7 +20,7 @@ from amp_migrate.values.wrappers import SELF_METHODS, wrapped
 
 _APEX_INITIALIZE = {"apex.amp.initialize", "apex.amp.frontend.initialize"}
 _DEEPEST = 100
-_NAMESPACES = {"SimpleNamespace", "Namespace"}
+NAMESPACES = {"SimpleNamespace", "Namespace"}
 
 
 class Expressions:
@@ -103,7 +103,10 @@ class Expressions:
         stated = self._stated(self.lookup.expression(module, node))
         if stated is not None:
             return stated
-        base = self.node(module, node.value)
+        of_class = class_asked(module, node.value)
+        if isinstance(of_class, Class):
+            return self.nodes.attribute(of_class, node.attr)
+        base = self.node(module, of_class or node.value)
         if base is None or (node.attr == "module" and not self.nodes.has(base, "module")):
             return base
         return self.graph.field(base, node.attr)
@@ -160,8 +163,10 @@ class Expressions:
         return result
 
     def _collected(self, module: Module, element: ast.expr) -> int:
+        return self._each(self.node(module, element))
+
+    def _each(self, inner: int | None) -> int:
         result = self.graph.new()
-        inner = self.node(module, element)
         if inner is not None:
             self.graph.flow(inner, self.graph.field(result, APPENDED))
         return result
@@ -189,7 +194,7 @@ class Expressions:
             self.graph.state(result, Made(name))
             if name == "functools.partial" and call.args:
                 self.graph.state(result, Held(module, call))
-            if name.rpartition(".")[2] in _NAMESPACES:
+            if name.rpartition(".")[2] in NAMESPACES:
                 self._keywords(module, call, result, "{}")
         for place, name in enumerate(fields(self.lookup, module, func)):
             given = call.args[place] if place < len(call.args) else argument(call, name)
@@ -214,22 +219,12 @@ class Expressions:
                 field = self.graph.field(base, str(attribute.value))
                 other = self.node(module, call.args[2]) if call.args[2:] else None
                 return field if other is None else self._joined((field, other))
-            return None if base is None else self._computed(base, string_start(attribute))
+            return None if base is None else self.nodes.computed(base, string_start(attribute))
         if name == "dict" and (call.keywords or not call.args):
             result = self._joined(self.node(module, item) for item in call.args)
             self._keywords(module, call, result, "['{}']")
             return result
         return self._iterated(module, call, name)
-
-    def _computed(self, base: int, start: str) -> int | None:
-        """Return the node of any attribute whose name starts as a computed one does; None where that says nothing."""
-        known = {name for names in self.nodes.mentions.values() for name in names}
-        names = sorted(name for name in known if start and name.startswith(start))
-        result = self.graph.new() if names else None
-        for name in names:
-            assert result is not None
-            self.graph.flow(self.graph.field(base, name), result)
-        return result
 
     def _iterated(self, module: Module, call: ast.Call, name: str) -> int | None:
         nodes = [self.node(module, item) for item in call.args]
@@ -249,6 +244,8 @@ class Expressions:
         return None
 
     def _method(self, module: Module, call: ast.Call, func: ast.Attribute) -> int | None:
+        if func.attr == "__subclasses__":
+            return self._subclasses(module, func.value)
         if func.attr not in SELF_METHODS | {"get", "setdefault", "pop", "values", "items"}:
             return None
         base = self.node(module, func.value)
@@ -272,6 +269,10 @@ class Expressions:
         if func.attr == "setdefault":
             self.graph.flow(each, self.graph.field(base, APPENDED))
         return each
+
+    def _subclasses(self, module: Module, node: ast.expr) -> int:
+        classes = [c for c in self.lookup.expression(module, node) if isinstance(c, Class)]
+        return self._each(self._stated(tuple(sub for cls in classes for sub in cls.children)))
 
     def _keywords(self, module: Module, call: ast.Call, result: int, form: str) -> None:
         for keyword in call.keywords:

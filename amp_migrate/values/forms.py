@@ -1,4 +1,4 @@
-"""Forms of expressions that mean something by themselves: named tuples, and a module that asks for itself."""
+"""Forms of expressions that mean something by themselves: named tuples, values of mappings, a module, the class of an object."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import ast
 from amp_migrate.facts.paths import path
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.modules.lookup import Lookup
-from amp_migrate.modules.model import Module
+from amp_migrate.modules.model import Class, Module
 
 
 def fields(lookup: Lookup, module: Module, func: ast.expr) -> list[str]:
@@ -34,3 +34,26 @@ def is_module_itself(node: ast.expr) -> bool:
     if not isinstance(node, ast.Subscript) or path(node.value) != "sys.modules":
         return False
     return isinstance(node.slice, ast.Name) and node.slice.id == "__name__"
+
+
+def class_asked(module: Module, node: ast.expr) -> Class | ast.expr | None:
+    """Return the class whose receiver a name of a class method is, or the object whose class ``type(self)`` is."""
+    if isinstance(node, ast.Attribute) and node.attr == "__class__":
+        return node.value
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) == 1:
+        return node.args[0] if module.scopes.builtin(node.func) == "type" else None
+    scope = module.scopes.owner(node) if isinstance(node, ast.Name) else None
+    function = module.functions.get(scope) if scope is not None else None
+    if function is None or not function.is_class or not function.is_receiver(node):
+        return None
+    return function.cls
+
+
+def is_values(node: ast.expr) -> bool:
+    """Tell whether an expression is ``mapping.values()``, which gives the values in the order of the keys."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "values"
+        and not node.args
+    )

@@ -12,6 +12,8 @@ from amp_migrate.values.links.graph import Graph
 from amp_migrate.values.links.upstream import APPENDED
 from amp_migrate.values.objects import Bound, Instance
 
+ITEMS = "[]"  # the mention of any item of an object
+
 
 class Nodes:
     """Makes the nodes of a project's variables, attributes and return values as they are asked for."""
@@ -91,9 +93,10 @@ class Nodes:
         return node
 
     def _shared(self, cls: Class, name: str) -> int:
-        homes = [home for home in cls.mro() if name in self.mentions.get(home, ())]
+        known = ITEMS if name[:1] == "[" else name
+        homes = [home for home in cls.mro() if known in self.mentions.get(home, ())]
         if not homes:
-            homes = [home for home in cls.subclasses() if name in self.mentions.get(home, ())]
+            homes = [home for home in cls.subclasses() if known in self.mentions.get(home, ())]
         nodes = [self.graph.plain_field(self.object(home), name) for home in homes or [cls]]
         for node in nodes:
             self.graph.keep(node)
@@ -156,7 +159,9 @@ class Nodes:
             return
         if function.cls is not None and function.receiver == binding.arg:
             if function.is_class:
-                self.graph.state(node, function.cls)
+                below = function.name == "__init_subclass__"
+                for cls in function.cls.subclasses() if below else [function.cls]:
+                    self.graph.state(node, cls)
             else:
                 self.graph.merge(node, self.object(function.cls))
         elif binding.annotation is not None:
@@ -173,6 +178,16 @@ class Nodes:
             for meaning in meanings:
                 if isinstance(meaning, Class):
                     self.graph.state(node, Instance(meaning, exact=False))
+
+    def computed(self, base: int, start: str) -> int | None:
+        """Return the node of any attribute whose name starts as a computed one does; None where that says nothing."""
+        known = {name for names in self.mentions.values() for name in names}
+        names = sorted(name for name in known if start and name.startswith(start))
+        result = self.graph.new() if names else None
+        for name in names:
+            assert result is not None
+            self.graph.flow(self.graph.field(base, name), result)
+        return result
 
     def has(self, node: int, name: str) -> bool:
         """Tell whether `node` is an object of a project class that has or mentions an attribute `name`."""

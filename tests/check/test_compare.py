@@ -19,6 +19,7 @@ from check.decisions.adversaries import ADVERSARIES
 from check.decisions.agents import AGENTS
 from check.decisions.distilling import DISTILLING
 from check.decisions.finetuning import FINETUNING
+from check.elsewhere.astray import ASTRAY
 from check.elsewhere.in_closures import IN_CLOSURES
 from check.elsewhere.made_anew import MADE_ANEW
 from check.elsewhere.moved import MOVED
@@ -30,6 +31,7 @@ from check.flags.anew import ANEW
 from check.flags.done import DONE
 from check.flags.kept import KEPT_BY, KEPT_NO_MORE
 from check.flags.plain import KEPT, PLAIN, PLAIN_UNTOLD
+from check.flags.set_later import SET_LATER
 from check.flags.unpacked import UNPACKED, UNPACKED_OTHERWISE
 from check.trainings.accepted import ACCEPTED
 from check.trainings.across_files import ACROSS_FILES
@@ -55,6 +57,7 @@ EVERY = (
     *BEHIND, *INSIDE, *STEPPED, *EARLY, *SPEEDS, *ANEW, *TURNED_OFF, *MOVED, *PLAIN, *PRODUCTS, *DONE, *PLACEHOLDERS,
     *SHARED_WEIGHTS, *MADE_ANEW, *WHOLE_RESULTS, KEPT, *KEPT_BY, UNPACKED, *IN_CLOSURES, *ADVERSARIES, *AGENTS,
     *DISTILLING, *FINETUNING,
+    *ASTRAY, *SET_LATER,
 )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from amp_migrate.autocast.products import Products
 from amp_migrate.autocast.slicing.effects import Effects
 from amp_migrate.autocast.slicing.places import Needed, Place, touches, without
 from amp_migrate.facts.paths import all_given, is_attribute_of, path, walk
@@ -24,12 +25,18 @@ class Earlier:
     """Finds statements ``features = network(x)`` that nothing else ties to the backward."""
 
     def __init__(
-        self, project: Project, forwards: Forwards, barrier: Barrier, effects: Effects
+        self,
+        project: Project,
+        forwards: Forwards,
+        barrier: Barrier,
+        effects: Effects,
+        products: Products,
     ) -> None:
         self._project = project
         self._forwards = forwards
         self._barrier = barrier
         self._effects = effects
+        self._products = products
 
     def above(
         self, function: Function, before: list[ast.stmt], needed: Needed
@@ -45,7 +52,8 @@ class Earlier:
             renewed = self._effects.places.renewed(module, stmt)
             needed.intersection_update(without(needed, renewed))
             needed |= self._effects.reads(function, stmt)
-            if self._runs_network(module, stmt):
+            multiplies = self._products.among(function, [stmt])
+            if self._runs_network(module, stmt) or multiplies:
                 chosen.append(stmt)
         return _neighbours(module.tree, chosen[::-1])
 

@@ -43,9 +43,9 @@ class RegionFinder:
         self._setup = setup
         self._effects = effects_of(project)
         self._places = self._effects.places
-        self._earlier = Earlier(project, forwards, barrier, self._effects)
-        self._aside = Aside(project, forwards, self._effects, stays) if stays is not None else None
         self._products = Products(project)
+        self._earlier = Earlier(project, forwards, barrier, self._effects, self._products)
+        self._aside = Aside(project, forwards, self._effects, stays) if stays is not None else None
         self._ungraded = Ungraded(project, forwards)
         self._entered: set[Function] = set()
         self._asked: set[tuple[ast.Call, frozenset[Place]]] = set()

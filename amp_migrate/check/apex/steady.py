@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 from amp_migrate.check.apex.assumed import Facts
 from amp_migrate.check.apex.disabling import States
 from amp_migrate.check.apex.initialized import OFF, Initialized
+from amp_migrate.facts.closure import spread
 from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.flow.changes import stored_name
 from amp_migrate.flow.paths import leads
 from amp_migrate.flow.terms import Aspect, Operand, Term, names_of, term
 from amp_migrate.project import Function
-from amp_migrate.project.relatives import apart
+from amp_migrate.project.relatives import apart, properties
 from amp_migrate.protocol.code.program import Program
 
 _Stores = list[tuple[Function, ast.AST]]
@@ -30,7 +31,7 @@ def steady(
         (function, point.node)
         for function, start in begun.items()
         for point, states in apex.states(function, start).items()
-        if point.kind is Kind.STORE and states != OFF and _stays(program, apex, function, point)
+        if point.kind is Kind.STORE and states != OFF and stays(program, apex, function, point)
     ]
     return Facts(
         tuple(
@@ -40,8 +41,8 @@ def steady(
     )
 
 
-def _stays(program: Program, apex: Initialized, function: Function, point: Point) -> bool:
-    """Tell whether what a point stores is still there where its function ends, or where it is run next."""
+def stays(program: Program, apex: Initialized, function: Function, point: Point) -> bool:
+    """Tell whether what a point sets is still there where its function ends, or where it is run next."""
     graph = program.graph(function)
     again = [
         p
@@ -54,8 +55,23 @@ def _stays(program: Program, apex: Initialized, function: Function, point: Point
 def _lasts(program: Program, stores: _Stores, where: Function, held: Term) -> bool:
     """Tell whether none of some stores may change what a term of a function comes out as."""
     return not any(
-        _changes(program, *store, where, o, held) for store in stores for o in held.operands
+        _changes(program, *store, at, o, read)
+        for at, read in _read(program, where, held)
+        for store in stores
+        for o in read.operands
     )
+
+
+def _read(program: Program, where: Function, held: Term) -> Iterator[tuple[Function, Term]]:
+    """Yield a term of a function, and what the properties read that it is made of."""
+
+    def inside(one: tuple[Function, Term]) -> Iterator[tuple[Function, Term]]:
+        for text in {o.text for o in one[1].operands if o.attribute is not None}:
+            for method in properties(program.project, one[0], text):
+                reads = (n for n in method.own_nodes if isinstance(n, ast.expr))
+                yield from ((method, found) for n in reads if (found := term(n)) is not None)
+
+    yield from spread([(where, held)], inside)
 
 
 def _changes(

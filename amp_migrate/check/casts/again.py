@@ -1,32 +1,152 @@
-"""Functions that initialize Apex themselves, called where it is on already: what such a call says of them."""
+"""Functions that a call with Apex on says more of: that initialize themselves, or that nothing is seen to call."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import ast
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from amp_migrate.check.apex.assumed import Facts
+from amp_migrate.check.apex.astray import Astray
 from amp_migrate.check.apex.disabling import States
-from amp_migrate.check.apex.initialized import ON, Initialized
-from amp_migrate.check.casts.casting import Casting
-from amp_migrate.check.events.sides import Side
+from amp_migrate.check.apex.initialized import OFF, ON, Initialized
+from amp_migrate.check.apex.steady import stays
+from amp_migrate.check.casts.callables import spelled
+from amp_migrate.check.casts.casting import Casting, Casts
+from amp_migrate.check.casts.differing import SWITCHED, Where, differs, where
+from amp_migrate.check.casts.enabled import asks_scaler
+from amp_migrate.check.events.sides import Key, Side, key
+from amp_migrate.check.events.traces import Difference
+from amp_migrate.facts.paths import all_given, walk
+from amp_migrate.flow.cfg.points import Kind
 from amp_migrate.project import Function
+from amp_migrate.protocol.faults import Place
+from amp_migrate.training.beliefs import AUTOCASTS
+from amp_migrate.training.flags.setting import read, setters
 from amp_migrate.training.origins.constants import settled
 
+_SETS = (Kind.CALL, Kind.DELETE, Kind.STORE)
+Begun = Mapping[Function, frozenset[Casts]]
 
-def called_again(
-    old: Side, new: Side, apex: Initialized, begun: Mapping[Function, States], facts: Facts
-) -> Iterator[tuple[Function, Casting]]:
-    """Yield the functions that may initialize and are called with AMP on, each with the casts of that call.
 
-    What the call settles is known by the constants that it gives.
-    """
-    project = old.project
-    for function, start in begun.items():
-        calls = {call for call, states in apex.calls(function, start) if states == ON}
-        for call in calls:
+@dataclass(frozen=True, eq=False, slots=True)
+class Again:
+    """Both texts, and where Apex may be on when each function of the old one begins."""
+
+    old: Side
+    new: Side
+    apex: Initialized
+    starts: Mapping[Function, States]
+
+    def called(self, facts: Facts) -> Iterator[tuple[Function, Casting]]:
+        """Yield the functions that may initialize and are called with AMP on, each with the casts of that call.
+
+        What the call settles is known by the constants that it gives.
+        """
+        project = self.old.project
+        for _, call in self._on():
             for callee in project.callees(call):
-                if callee.node is None or not apex.leads(callee):
+                if callee.node is None or not self.apex.leads(callee):
                     continue
                 if (site := project.site(call, callee)) is not None:
                     known = callee, settled(project, site, callee)
-                    yield callee, Casting(new.program, Facts((known, *facts.stated)))
+                    yield callee, Casting(self.new.program, Facts((known, *facts.stated)))
+
+    def astray(
+        self,
+        networks: Collection[int],
+        native: Casting,
+        begun: Begun,
+        reported: Callable[[Where], bool],
+    ) -> Iterator[tuple[Key, Difference]]:
+        """Yield the forwards without casts that a call which nothing is seen to run may lead to with AMP on."""
+        astray = Astray(self.old.program)
+        wrapped = self._wrapped() if networks else frozenset()
+        for function, call in self._on():
+            for stray in astray.of(function, call, networks):
+                if wrapped and self._is_given(function, call, wrapped):
+                    continue
+                inside = (*stray.around, (stray.function, stray.call))
+                at = where(stray.function, stray.call)
+                if any(self._casts(f, c, native, begun) for f, c in inside) or reported(at):
+                    continue
+                by = Place(function.module.path, call.lineno)
+                yield differs(f"is not cast, which Apex did where {by} runs it:", at, stray.call)
+
+    def _wrapped(self) -> frozenset[int]:
+        """Return the names of the networks of the new text whose own ``forward`` is replaced by one with casts."""
+        project = self.new.project
+        return frozenset(
+            group
+            for module, node in project.nodes(ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Attribute) and target.attr == "forward"
+            if any(
+                project.external(module, n.func) in AUTOCASTS
+                for n in walk(node)
+                if isinstance(n, ast.Call)
+            )
+            for group in project.values.groups(module, target.value)
+        )
+
+    def _is_given(self, function: Function, call: ast.Call, groups: Collection[int]) -> bool:
+        """Tell whether what a call of the old text is now is given one of some objects."""
+        values = self.new.project.values
+        return any(
+            values.groups(now.module, argument) & set(groups)
+            for now in self.new.functions.get(key(function), ())
+            for node in now.all_nodes
+            if isinstance(node, ast.Call) and spelled(node) == spelled(call)
+            for argument in all_given(node)
+        )
+
+    def switched(
+        self,
+        native: Casting,
+        runs: Iterable[tuple[Where, ast.Call, Function]],
+        forward: Callable[[Where], bool],
+    ) -> Iterator[tuple[Key, Difference]]:
+        """Yield the forwards that go by what something may set where Apex stays on, if it is, however it does so."""
+        on = {
+            where(function, call)
+            for function, start in self.starts.items()
+            for call, states in self.apex.calls(function, start)
+            if states != OFF
+        }
+        project = self.new.project
+        for at, call, function in runs:
+            for enabled in native.asked(function, call) if at in on and forward(at) else ():
+                asked = [] if asks_scaler(enabled) else read(project, function, enabled)
+                places = (place for one in asked for place in setters(project, *one))
+                if any(
+                    self._is_set_later(project.function_of(*place), place[1]) for place in places
+                ):
+                    yield differs(SWITCHED, at, call)
+
+    def _is_set_later(self, function: Function, node: ast.AST) -> bool:
+        """Tell whether something of the new text that sets a flag may run once Apex is on, and lasts."""
+        return any(
+            states != OFF
+            and point.kind in _SETS
+            and isinstance(point.node, ast.expr)
+            and ast.unparse(point.node) == ast.unparse(node)
+            and stays(self.old.program, self.apex, old, point)
+            for old in self.old.functions.get(key(function), ())
+            if old in self.starts
+            for point, states in self.apex.states(old, self.starts[old]).items()
+        )
+
+    def _on(self) -> Iterator[tuple[Function, ast.Call]]:
+        for function, start in self.starts.items():
+            for call in {c for c, states in self.apex.calls(function, start) if states == ON}:
+                yield function, call
+
+    def _casts(self, function: Function, call: ast.Call, native: Casting, begun: Begun) -> bool:
+        """Tell whether what a call of the old text is now runs with casts on, or may."""
+        off = frozenset({Casts.OFF})
+        return any(
+            native.at(now, node, begun.get(now, off)) is not Casts.OFF
+            for now in self.new.functions.get(key(function), ())
+            for node in now.all_nodes
+            if isinstance(node, ast.Call) and spelled(node) == spelled(call)
+        )

@@ -64,6 +64,18 @@ class Casting:
             child = up
         return None
 
+    def asked(self, function: Function, node: ast.AST) -> list[ast.expr]:
+        """Return what the blocks of a function around a node ask to be on."""
+        tree = function.module.tree
+        items = [
+            i.context_expr
+            for up in tree.ancestors(node)
+            if isinstance(up, ast.With | ast.AsyncWith)
+            for i in up.items
+        ]
+        enabled = [argument(c, "enabled") for c in items if isinstance(c, ast.Call)]
+        return [node for node in enabled if node is not None]
+
     def typed(self) -> Iterator[tuple[Function, ast.Call, set[str | None]]]:
         """Yield the calls of autocast that state a type, with the names in torch of what they state."""
         for module, call in self._project.nodes(ast.Call):

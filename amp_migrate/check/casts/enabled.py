@@ -9,7 +9,7 @@ from functools import cached_property
 
 from amp_migrate.check.apex.assumed import Facts, guards
 from amp_migrate.facts.below import every
-from amp_migrate.facts.paths import argument
+from amp_migrate.facts.paths import argument, tail
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.project import CallSite, Function
 from amp_migrate.protocol.code.program import Program
@@ -98,7 +98,7 @@ class Enabled:
         """
         asked = {
             part: self._of_scaler(function, part)
-            if isinstance(part, ast.Call) and _asks(part)
+            if isinstance(part, ast.Call) and asks_scaler(part)
             else self._given_by(part)
             for part in every(node)
             if isinstance(part, ast.Call | ast.Attribute)
@@ -117,7 +117,7 @@ class Enabled:
         for function in giving if node not in self._asked else ():
             given = function.given
             self._asked.add(node)
-            asks = isinstance(given, ast.Call) and _asks(given)
+            asks = isinstance(given, ast.Call) and asks_scaler(given)
             found.add(self._of_scaler(function, given) if asks else None)  # type: ignore[arg-type]
             self._asked.discard(node)
         return found.pop() if len(found) == 1 else None
@@ -162,5 +162,6 @@ def _names(node: ast.expr) -> Iterator[str]:
     return (part.id for part in every(node) if isinstance(part, ast.Name))
 
 
-def _asks(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Attribute) and call.func.attr == "is_enabled"
+def asks_scaler(node: ast.expr) -> bool:
+    """Tell whether an expression asks a GradScaler whether it is on."""
+    return isinstance(node, ast.Call) and tail(node) == "is_enabled"

@@ -11,7 +11,7 @@ from amp_migrate.check.apex.assumed import Facts, Initialize, initializes
 from amp_migrate.check.apex.disabling import States
 from amp_migrate.check.apex.initialized import ON, initialized
 from amp_migrate.check.apex.steady import steady
-from amp_migrate.check.casts.again import called_again
+from amp_migrate.check.casts.again import Again
 from amp_migrate.check.casts.callables import counterparts, spelled
 from amp_migrate.check.casts.casting import Casting, Casts, typed_anew
 from amp_migrate.check.casts.differing import (
@@ -152,11 +152,9 @@ class Forwards:
         for at, call, function in runs:
             inside = native.at(function, call, begun[function])
             before = was.get(at, {})
-            ran = counterparts(before, now[at], call)
-            ran = [old for old in ran if not self._prepares(at, old)]
+            ran = [o for o in counterparts(before, now[at], call) if not self._prepares(at, o)]
             wanted = frozenset(state for old in ran for state in before[old])
-            known = None not in wanted
-            lacking = known and True in wanted and inside is Casts.OFF
+            lacking = None not in wanted and True in wanted and inside is Casts.OFF
             if wanted == ON and native.lacks(function, call, begun[function]):
                 lacking = lacking or self._is_forward(at)
             if lacking and not scales(self.new, function):
@@ -168,9 +166,12 @@ class Forwards:
             elif wanted == ON and inside is Casts.ON and self._is_forward(at):
                 if lasting.at(function, call, lasts.get(function, frozenset())) is not Casts.ON:
                     yield differs(SWITCHED, at, call)
-            elif False in wanted and known and inside is Casts.ON:
+            elif False in wanted and None not in wanted and inside is Casts.ON:
                 yield differs(CAST, at, call)
-        for callee, again in called_again(self.old, self.new, apex, starts, facts):
+        more = Again(self.old, self.new, apex, starts)
+        yield from more.switched(native, runs, self._is_forward)
+        yield from more.astray(self.networks.running, native, begun, self._is_reported)
+        for callee, again in more.called(facts):
             for at, call, function in self._runs(self._same([callee])):
                 lacking = again.here(function, call) is Casts.OFF and self._is_forward(at)
                 if lacking and not self._is_reported(at):

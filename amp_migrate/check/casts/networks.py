@@ -82,7 +82,7 @@ class Networks:
         return frozenset(found | set(self._copies(found)))
 
     @cached_property
-    def _running(self) -> frozenset[int]:
+    def running(self) -> frozenset[int]:
         """The names of those, and of what was made of them out of sight."""
         modules = self._project.modules.values()
         return self._groups | holders(self._project, modules, self._objects, {*self._groups})
@@ -95,13 +95,13 @@ class Networks:
 
     @cached_property
     def _callables(self) -> Callables:
-        return Callables(self._project, self._objects, self._running)
+        return Callables(self._project, self._objects, self.running)
 
     def _held(self, module: Module, node: ast.expr) -> frozenset[int]:
         return self._objects.origins(self._objects.groups(module, node))
 
     def _are_running(self, networks: Iterable[int]) -> bool:
-        return bool(self._objects.origins(networks) & self._running)
+        return bool(self._objects.origins(networks) & self.running)
 
     def _copies(self, networks: set[int]) -> Iterator[int]:
         for module, call in self._project.nodes(ast.Call):
@@ -220,17 +220,20 @@ class Networks:
         """Tell whether a call multiplies what an initialized network gave, which was made fp32."""
         name = self._project.external(function.module, call.func)
         if name is not None:
-            return name in _PRODUCTS and self.halves(function, call.args)
+            return name in _PRODUCTS and self.halves(function, call, call.args)
         if not isinstance(call.func, ast.Attribute) or call.func.attr not in _METHODS:
             return False
         if self._project.callees(call):
             return False
-        return self.halves(function, [call.func.value, *call.args])
+        return self.halves(function, call, [call.func.value, *call.args])
 
-    def halves(self, function: Function, factors: list[ast.expr]) -> bool:
-        """Tell whether one of some factors is what an initialized network gave, which was made fp32: O1 made it fp16 again."""
+    def halves(self, function: Function, product: ast.AST, factors: list[ast.expr]) -> bool:
+        """Tell whether a product is a part of a loss, or of what an initialized network gave, which was made fp32.
+
+        O1 made its factors fp16, whatever they are.
+        """
         networks = self._program.training.losses.networks
-        return any(
+        return product in self._program.training.losses.computing or any(
             self._are_running(networks(function, given, factor=True))
             and not self._are_running(networks(function, given, cast=True))
             for given in factors

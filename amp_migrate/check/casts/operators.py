@@ -36,7 +36,8 @@ class Operators:
         wanted: dict[tuple[Key, str], States] = {}
         for function, start in starts.items():
             for node, states in apex.products(function, start):
-                if self.networks.halves(function, operands(function.module, node)):
+                factors = operands(function.module, node)
+                if self.networks.halves(function, node, factors):
                     at = key(function), ast.unparse(node)
                     wanted[at] = wanted.get(at, frozenset()) | states
         for function in begun if wanted else ():

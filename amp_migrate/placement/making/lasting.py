@@ -7,39 +7,43 @@ from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Site
 from amp_migrate.facts.constants import is_none
-from amp_migrate.facts.paths import mentions, same
+from amp_migrate.facts.paths import mentions, same, walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.making.later import Later
 from amp_migrate.project import Function, Module
 from amp_migrate.project.order import inside
 from amp_migrate.project.reach import reached_by
 from amp_migrate.project.relatives import apart
+from amp_migrate.training.flags.setting import read, setters
 
 
 def changed(unit: Unit, site: Site, text: str) -> ast.AST | None:
     """Return what may set a part of a condition once an initialize has run; None if nothing does."""
-    function = site.function
-    later = Later(unit.project, (function, site.node))
-    condition = ast.parse(text, mode="eval")
+    later = Later(unit.project, (site.function, site.node))
+    asked = read(unit.project, site.function, ast.parse(text, mode="eval"))
+    found = (_changed(unit, later, site, where, node) for where, node in asked)
+    return next((node for node in found if node is not None), None)
+
+
+def _changed(
+    unit: Unit, later: Later, site: Site, function: Function, condition: ast.AST
+) -> ast.AST | None:
     there = {
         node.left
-        for node in ast.walk(condition)
+        for node in walk(condition)
         if isinstance(node, ast.Compare) and is_none(node.comparators[0])
     }
-    for part in ast.walk(condition):
-        if isinstance(part, ast.Name):
-            for holder, binding in _bindings(unit, function, part.id):
-                here = function.module.tree.statement(binding) is site.statement
-                if (here or part in there) and _remakes(holder.module, binding):
-                    continue
-                ours = holder is function and function.node is not None
-                if later.lasts(holder, binding) and (not ours or later.follows(holder, binding)):
-                    return binding
-        elif isinstance(part, ast.Attribute | ast.Subscript):
-            for module, stored in _stores(unit, function, part):
-                holder = unit.project.function_of(module, stored)
-                if not _is_made(module, stored) and later.lasts(holder, stored):
-                    return stored
+    for part in (node for node in walk(condition) if isinstance(node, ast.Name)):
+        for holder, binding in _bindings(unit, function, part.id):
+            here = function.module.tree.statement(binding) is site.statement
+            if (here or part in there) and _remakes(holder.module, binding):
+                continue
+            ours = holder is function and function.node is not None
+            if later.lasts(holder, binding) and (not ours or later.follows(holder, binding)):
+                return binding
+    for module, setter in setters(unit.project, function, condition):
+        if later.lasts(unit.project.function_of(module, setter), setter):
+            return setter
     return None
 
 
@@ -98,12 +102,3 @@ def _assigned(
     for module, item in unit.project.nodes(ast.Subscript):
         if isinstance(item.ctx, ast.Store) and same(item.slice, part.slice):
             yield module, item
-
-
-def _is_made(module: Module, target: ast.Attribute | ast.Subscript) -> bool:
-    """Tell whether a constructor sets what it sets on the object that it makes."""
-    function = module.tree.function(target)
-    if not isinstance(function, ast.FunctionDef) or function.name != "__init__":
-        return False
-    receiver = next((a.arg for a in function.args.args), None)
-    return isinstance(target.value, ast.Name) and target.value.id == receiver

@@ -18,7 +18,7 @@ from amp_migrate.values.calling.passing import Passing
 from amp_migrate.values.calling.results import Results
 from amp_migrate.values.calling.spoken import Spoken
 from amp_migrate.values.calling.targets import Target, Targets
-from amp_migrate.values.calling.tools import Tools, stores_of
+from amp_migrate.values.calling.tools import Tools, kept_names, stores_of
 from amp_migrate.values.expressions import Expressions
 from amp_migrate.values.links.graph import MIDDLE
 from amp_migrate.values.nodes import Nodes, function_of
@@ -67,11 +67,7 @@ class Calls:
             for function in module.functions.values():
                 if function.cls is not None:
                     self._methods.setdefault(function.name, []).append(function)
-            self._stored |= {
-                node.attr
-                for node in module.tree.parents
-                if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
-            }
+            self._stored.update(kept_names(module))
         pending = [pair for module in modules for pair in self._static(module)]
         stores = [store for module in modules for store in stores_of(module)]
         called = frozenset(self.sites)

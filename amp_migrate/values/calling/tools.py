@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.facts.constants import string
+from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.paths import all_given
 from amp_migrate.modules.model import Module
 from amp_migrate.values.calling.passing import Passing
 from amp_migrate.values.calling.targets import Target
-from amp_migrate.values.expressions import Expressions
+from amp_migrate.values.expressions import NAMESPACES, Expressions
 from amp_migrate.values.links.graph import MIDDLE
 from amp_migrate.values.links.onward import onward
 from amp_migrate.values.nodes import Nodes
@@ -92,3 +94,17 @@ def stores_of(module: Module) -> Iterator[tuple[Module, ast.Attribute, ast.expr]
             for target in node.targets:
                 if isinstance(target, ast.Attribute):
                     yield module, target, node.value
+
+
+def kept_names(module: Module) -> Iterator[str]:
+    """Yield the names under which objects keep what may be called: assigned, set, declared as fields, given to a namespace."""
+    for node in module.tree.nodes(ast.Attribute):
+        if isinstance(node.ctx, ast.Store):
+            yield node.attr
+    for cls in module.classes.values():
+        yield from cls.fields()
+    for call in module.tree.nodes(ast.Call):
+        if last_name(call) == "setattr" and len(call.args) == 3:
+            yield string(call.args[1]) or ""
+        elif last_name(call) in NAMESPACES:
+            yield from (keyword.arg for keyword in call.keywords if keyword.arg)

@@ -1,4 +1,4 @@
-"""Products that `@=` makes of what an initialized network gave: O1 made the factors fp16."""
+"""Products of what an initialized network gave, and those that a penalty is made of: O1 made the factors fp16."""
 
 from __future__ import annotations
 
@@ -52,7 +52,49 @@ def _training(name: str, inside: str, apart: str) -> Training:
 _ATTRIBUTE = "                loader.z = z\n                loader.z @= mix\n"
 _ATTRIBUTE_APART = "            loader.z = z\n            loader.z @= mix\n"
 
+_PENALTIES = """
+def spread(model):
+    total = 0.0
+    for weight in model.parameters():
+        total = total + {product}.abs().sum()
+    return total
+"""
+
+
+def _penalty(name: str, product: str) -> Training:
+    """Return a training whose loss has a penalty of the weights, which its caller computes."""
+    helper = _PENALTIES.format(product=product)
+    step = """
+def step(model, optimizer, x, y, penalty{more}):
+    {cast}
+    optimizer.zero_grad()
+    {backward}
+"""
+    loss = "loss = F.cross_entropy(model(x), y) + penalty"
+    apex = "with amp.scale_loss(loss, optimizer) as scaled:\n        scaled.backward()\n    optimizer.step()"
+    native = "scaler.scale(loss).backward()\n    scaler.step(optimizer)\n    scaler.update()"
+    block = "with torch.cuda.amp.autocast():\n        "
+    steps = [
+        step.format(more="", cast=loss, backward=apex),
+        step.format(more=", scaler", cast=block + loss, backward=native),
+    ]
+    heads = [text.partition("    for x, y")[0] for text in (_TRAINING_BEFORE, _TRAINING_AFTER)]
+    run = "            penalty = spread(model)\n"
+    cast = f"            with torch.cuda.amp.autocast():\n    {run}"
+    texts = []
+    for head, own, inside, more in zip(heads, steps, (run, cast), ("", ", scaler"), strict=True):
+        first, _, rest = head.partition("\ndef main")
+        turn = f"    for x, y in loader:\n        if len(x):\n{inside}"
+        call = f"            step(model, optimizer, x, y, penalty{more})\n"
+        texts.append(f"{first}{helper}{own}\ndef main{rest}{turn}{call}")
+    faults = {"the penalty is not cast": ((cast, run),)}
+    return Training(name, {"main.py": texts[0]}, {"main.py": texts[1]}, faults)
+
+
 PRODUCTS = (
+    _penalty("a penalty by a function", "torch.mm(weight, weight.t())"),
+    _penalty("a penalty by a method", "weight.matmul(weight.t())"),
+    _penalty("a penalty by an operator", "(weight @ weight.t())"),
     _training("a product in place of an attribute", _ATTRIBUTE, _ATTRIBUTE_APART),
     _training("a product in place", _PRODUCT, _APART),
     _training("products in place in a loop", _IN_ROUNDS, _ROUNDS_APART),

@@ -1,0 +1,1 @@
+"""The flags that tests ask, and what sets them."""
