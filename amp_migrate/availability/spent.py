@@ -28,6 +28,13 @@ def is_spent(project: Project, site: Site, holder: ast.If, readers: list[ast.AST
     )
 
 
+def is_left_once(site: Site, test: ast.If) -> bool:
+    """Tell whether a test that returns in front of an initialize may do so once that has run: ``if self.ready: return``."""
+    block = site.module.tree.block(test)
+    behind = block[block.index(test) + 1 :]
+    return any("." in name for name in uses(test.test) & _defs(site, behind))
+
+
 def is_over(site: Site, holder: ast.If) -> bool:
     """Tell whether the test around an initialize that only casts says something else behind its branch.
 

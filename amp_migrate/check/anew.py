@@ -21,14 +21,14 @@ from amp_migrate.protocol.run.solve import Run
 from amp_migrate.training.events import Event, Kind
 
 _MADE = Kind.MAKE_SCALER
-SET, ASKED, USED = Kind.SET_SCALE, Kind.ABSENT, Kind.BACKWARD
+SET, ASKED, DONE, USED = Kind.SET_SCALE, Kind.ABSENT, Kind.MAKE, Kind.BACKWARD
 Happening = dict[Function, dict[ast.AST, tuple[Event, ...]]]
 
 
 class _State(NamedTuple):
     """Whether the GradScaler is made, and whether Apex has asked: None before, and False once a flag was set since.
 
-    `late` tells that it was made by another flag than Apex asked for.
+    `late` tells that it was made by another flag than Apex asked for, which has not initialized since.
     """
 
     made: bool | None = None
@@ -62,12 +62,14 @@ class AnewMachine(Unmoved):
             late = state.asked is False
             breaches = (Breach.ANEW,) if late and self._last else ()
             return Moved((_State(True, state.asked, late),), breaches)
+        if event.kind is DONE:
+            return Moved((state._replace(late=False),))
         if event.kind is ASKED and state.made is False and self._again:
             return Moved((_State(False, True, True),))
         stale = self._stale and state.asked is False
         wrong = state.late or stale if event.kind is USED else state.made is False
         breaches = (Breach.ANEW,) if wrong else ()
-        return Moved((state if event.kind is USED else _State(state.made, True),), breaches)
+        return Moved((state if event.kind is USED else state._replace(asked=True),), breaches)
 
 
 def set_anew(old: Side, new: Side, initializes: Sequence[Initialize]) -> Iterator[Fault]:
@@ -129,6 +131,7 @@ class _GoneBy:
             for adds in (made, sets) if self._at.behind else (sets, made):
                 adds()
             add(found, ASKED, asked)
+            add(found, DONE, [Flag(item.function, item.call) for item in initializes])
             add(found, USED, self._scaled)
         return found
 

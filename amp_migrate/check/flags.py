@@ -12,6 +12,7 @@ from amp_migrate.check.apex.given import POSITIONS
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import argument
 from amp_migrate.project import Function, Project
+from amp_migrate.project.order import levels
 from amp_migrate.project.relatives import apart
 from amp_migrate.training.bindings import bound_value
 
@@ -40,6 +41,7 @@ class Flags:
             sites = [(item.function, item.call)]
             for function, call in closure(sites, self._calling):
                 tests += [(function, test) for test, _ in guards(function, call)]
+                tests += [(function, test) for test in _returning(function, call)]
             for function, test in tests:
                 yield from read_by(function, test)
 
@@ -115,6 +117,16 @@ class Flags:
         value = getattr(stored.function.module.tree.statement(stored.node), "value", None)
         given = Flag(stored.function, value) if isinstance(value, PATH) else None
         return given is not None and any(self.same(given, flag) for flag in equal)
+
+
+def _returning(function: Function, node: ast.AST) -> Iterator[ast.expr]:
+    """Yield the tests that return in front of a node: ``if self.ready: return``."""
+    tree = function.module.tree
+    for level in levels(tree, node):
+        block = tree.block(level)
+        for statement in block[: block.index(level)]:
+            if isinstance(statement, ast.If) and isinstance(statement.body[-1], ast.Return):
+                yield statement.test
 
 
 def read_by(function: Function, test: ast.expr) -> Iterator[Flag]:

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 
 from amp_migrate.apex.sites import Site
-from amp_migrate.availability.spent import is_over, is_spent
+from amp_migrate.availability.spent import is_left_once, is_over, is_spent
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import defs, walk
 from amp_migrate.facts.paths import uses as uses_of
@@ -81,6 +81,9 @@ def _pass_returns(unit: Unit, site: Site, found: Climb) -> None:
     for stmt in reversed(above):
         if isinstance(stmt, ast.If) and any(isinstance(n, ast.Return) for n in walk(stmt)):
             if stmt.orelse or not isinstance(stmt.body[-1], ast.Return):
+                return
+            if is_left_once(site, stmt):
+                found.once = True
                 return
             found.within.append((stmt, guard(unit, site, stmt, positive=False)))
             found.top = stmt

@@ -195,6 +195,76 @@ class Learner:
         self.scaler.step(self.optimizer)
         self.scaler.update()
 """
+_ONCE_BEFORE = """
+# file: train.py
+import torch
+import torch.nn.functional as F
+from apex import amp
+
+
+class Trainer:
+    def __init__(self, net):
+        self.net = net
+        self.ready = False
+
+    def ensure(self):
+        if self.ready:
+            return
+        self.opt = torch.optim.SGD(self.net.parameters(), lr=0.1)
+        self.net, self.opt = amp.initialize(self.net, self.opt, opt_level="O1")
+        self.ready = True
+
+    def fit(self):
+        for _ in range(3):
+            self.ensure()
+            loss = F.mse_loss(self.net(torch.randn(3, 4)), torch.randn(3, 3))
+            self.opt.zero_grad()
+            with amp.scale_loss(loss, self.opt) as scaled_loss:
+                scaled_loss.backward()
+            self.opt.step()
+            print(repr(loss.item()))
+
+
+torch.manual_seed(1)
+trainer = Trainer(torch.nn.Linear(4, 3))
+trainer.fit()
+"""
+_ONCE_AFTER = """
+# file: train.py
+import torch
+import torch.nn.functional as F
+
+
+class Trainer:
+    def __init__(self, net):
+        self.scaler = torch.cuda.amp.GradScaler(enabled=False)
+        self.net = net
+        self.ready = False
+
+    def ensure(self):
+        if self.ready:
+            return
+        self.opt = torch.optim.SGD(self.net.parameters(), lr=0.1)
+        self.scaler = torch.cuda.amp.GradScaler()
+        self.ready = True
+
+    def fit(self):
+        for _ in range(3):
+            self.ensure()
+            with torch.cuda.amp.autocast(enabled=self.scaler.is_enabled()):
+                loss = F.mse_loss(self.net(torch.randn(3, 4)), torch.randn(3, 3))
+            self.opt.zero_grad()
+            self.scaler.scale(loss).backward()
+            self.scaler.step(self.opt)
+            self.scaler.update()
+            print(repr(loss.item()))
+
+
+torch.manual_seed(1)
+trainer = Trainer(torch.nn.Linear(4, 3))
+trainer.fit()
+"""
+_ONCE_MADE = "        self.scaler = torch.cuda.amp.GradScaler()\n"
 _OPTIONS_BEFORE = """
 # file: options.py
 HALF = False
@@ -628,6 +698,18 @@ ANEW = (
         made_in_front_of_the_test=[
             (_MADE_IN_GUARD, "\n"),
             ("        if options.half:\n", _MADE_FIRST[1:] + "        if options.half:\n"),
+        ],
+    ),
+    _training(
+        "a method that returns where it initialized before",
+        _ONCE_BEFORE,
+        _ONCE_AFTER,
+        made_in_front_of_the_return=[
+            (_ONCE_MADE, ""),
+            (
+                "        if self.ready:\n",
+                "        self.scaler = torch.cuda.amp.GradScaler(enabled=not self.ready)\n        if self.ready:\n",
+            ),
         ],
     ),
     _training(
