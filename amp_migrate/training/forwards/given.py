@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import all_given, bottom, outward, path, tail
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.training.beliefs import COPIES, METHODS_WITHOUT_CASTS
@@ -43,24 +44,21 @@ class Given:
         self._called: dict[str, bool] = {}
         self._back: dict[Function, frozenset[str]] = {}
 
-    def paths(
-        self, module: Module, node: ast.expr, within: frozenset[ast.expr] = frozenset()
-    ) -> Iterator[ast.expr]:
-        """Yield the paths to what an expression hands on and does not copy."""
-        if node in within:
-            return
-        within |= {node}
-        if isinstance(node, ast.Name | ast.Attribute):
-            if not self.may_have_weights(module, node):
-                return
-            yield node
-            start = bottom(node)
-            for value in values_of(module, start) if isinstance(start, ast.Name) else ():
-                if not isinstance(value, ast.Name | ast.Attribute):
-                    yield from self.paths(module, value, within)
-            return
-        for part in self._inner(module, node):
-            yield from self.paths(module, part, within)
+    def paths(self, module: Module, node: ast.expr) -> Iterator[ast.expr]:
+        """Yield the paths to what an expression hands on and does not copy, each once."""
+        for found in closure([node], lambda part: self._parts(module, part)):
+            if isinstance(found, ast.Name | ast.Attribute) and self.may_have_weights(module, found):
+                yield found
+
+    def _parts(self, module: Module, node: ast.expr) -> list[ast.expr]:
+        """Return what an expression is made of: what its variable holds, where it is a path."""
+        if not isinstance(node, ast.Name | ast.Attribute):
+            return self._inner(module, node)
+        start = bottom(node)
+        if not isinstance(start, ast.Name) or not self.may_have_weights(module, node):
+            return []
+        held = values_of(module, start)
+        return [value for value in held if not isinstance(value, ast.Name | ast.Attribute)]
 
     def _inner(self, module: Module, node: ast.expr) -> list[ast.expr]:
         if isinstance(node, ast.List | ast.Tuple | ast.Set):
