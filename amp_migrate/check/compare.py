@@ -84,7 +84,7 @@ def compare(before: Program, after: Program, claims: Claims) -> Comparison:
         *paired(old, new, every),
         *moved(old, new, claims),
         *mixed_up(old, new),
-        *computed(old, new, claims),
+        *computed(old, new, every, claims),
     )
     for name, difference in (*forwards.differences(), *others):
         found.append(Parted(name, difference))

@@ -93,11 +93,8 @@ class Astray:
                 yield function
 
     def _is_value(self, function: Function) -> bool:
-        """Tell whether calling a value may run a function: one that is defined as it is, of a class, or that travels."""
-        if function.cls is None or function.name in ("__call__", "__init__"):
-            return True
-        unseen = self._project.unseen
-        return unseen.travelling(function) or any(True for _ in unseen.looked_up(function))
+        """Tell whether calling a value may run a function: whether it is used other than by a call that is seen."""
+        return any(True for _ in self._project.escapes(function))
 
     @cached_property
     def _uncalled(self) -> list[Function]:

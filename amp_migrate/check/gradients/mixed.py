@@ -43,10 +43,9 @@ def _through(side: Side, kind: Kind) -> Iterator[tuple[Function, Event]]:
 
 
 def _is_apart(optimizers: frozenset[int], scaler: int | None, steps: dict[int, set[int]]) -> bool:
-    """Tell whether other GradScalers alone step an optimizer."""
-    return scaler is not None and any(
-        number in steps and scaler not in steps[number] for number in optimizers
-    )
+    """Tell whether other GradScalers alone step whatever of some optimizers it may be."""
+    stepped = [steps[number] for number in optimizers if number in steps]
+    return scaler is not None and bool(stepped) and all(scaler not in by for by in stepped)
 
 
 def _scales(function: Function, backward: ast.AST) -> Iterator[ast.Call]:

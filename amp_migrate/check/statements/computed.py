@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from amp_migrate.check.apex.assumed import Initialize
+from amp_migrate.check.apex.initialized import initialized
 from amp_migrate.check.events.claims import Claims
 from amp_migrate.check.events.sides import Key, Side
 from amp_migrate.check.events.traces import Difference, Label, Step
@@ -20,8 +22,14 @@ _SETS = ast.Assign, ast.AugAssign, ast.AnnAssign
 _GONE = "computed the loss of a backward, and is gone:"
 
 
-def computed(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Difference]]:
-    """Yield the statements that computed a loss of the old text, where the new one has nothing in their place."""
+def computed(
+    old: Side, new: Side, every: Sequence[Initialize], claims: Claims
+) -> Iterator[tuple[Key, Difference]]:
+    """Yield the statements that computed a loss of the old text, where the new one has nothing in their place.
+
+    One that gives the network back as Apex made it does nothing else.
+    """
+    apex = initialized(old.program, {item.call for item in every})
     for name in sorted(old.functions.keys() & new.functions.keys()):
         before, after = old.functions[name], new.functions[name]
         if old.text(name) == new.text(name) or any(map(claims.drops, before)):
@@ -35,7 +43,12 @@ def computed(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Differ
                 for stmt in _behind(old, function, call) if label in labels else ():
                     place = Place(function.module.path, stmt.lineno)
                     stays = ast.unparse(stmt) in kept or _is_written_anew(stmt, kept - had)
-                    if not stays and not claims.speak_of(place):
+                    calls = (n for n in ast.walk(stmt) if isinstance(n, ast.Call))
+                    if (
+                        not stays
+                        and not any(map(apex.initializes, calls))
+                        and not claims.speak_of(place)
+                    ):
                         what = Label(f"`{ast.unparse(stmt)}` {_GONE}")
                         yield name, Difference((Step(what, place, None),))
 
