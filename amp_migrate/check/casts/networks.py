@@ -28,6 +28,7 @@ from amp_migrate.training.beliefs import (
     RUNS_FORWARD,
     RUNS_NO_FORWARD,
 )
+from amp_migrate.training.bindings import bases
 from amp_migrate.training.forwards.forwards import is_housekeeping
 from amp_migrate.training.forwards.holders import holders
 
@@ -228,12 +229,13 @@ class Networks:
         return self.halves(function, call, [call.func.value, *call.args])
 
     def halves(self, function: Function, product: ast.AST, factors: list[ast.expr]) -> bool:
-        """Tell whether a product is a part of a loss, or of what an initialized network gave, which was made fp32.
+        """Tell whether a product is one of weights in a loss, or of what an initialized network gave, which was made fp32.
 
         O1 made its factors fp16, whatever they are.
         """
         networks = self._program.training.losses.networks
-        return product in self._program.training.losses.computing or any(
+        of_weights = any(any(bases(function.module, given, set())) for given in factors)
+        return (of_weights and product in self._program.training.losses.computing) or any(
             self._are_running(networks(function, given, factor=True))
             and not self._are_running(networks(function, given, cast=True))
             for given in factors
