@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.gradients.scaled import backwards
 from amp_migrate.facts.mark import Mark
-from amp_migrate.facts.paths import argument, tail
+from amp_migrate.facts.paths import argument, path, tail
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.protocol.certain.memory import CertainMemory
 from amp_migrate.protocol.code.programs import Programs
@@ -142,12 +142,28 @@ def _parts(project: Project, module: Module, given: ast.expr) -> Iterator[ast.ex
 
 
 def _same(old: Side, new: Side) -> dict[int, int]:
-    """Return the optimizers of the new text by those of the old one: made by the same calls, or called the same."""
-    before, after = old.program.training.objects, new.program.training.objects
+    """Return the optimizers of the new text by those of the old one: made by the same calls, or called the same in a file."""
     made = {maker: number for number, maker in _makers(new)}
-    named = {o.text: o.number for o in after.optimizers if o.number in after.of_unknown_origin}
-    found = {o.number: named[o.text] for o in before.optimizers if o.text in named}
+    named = _named(new)
+    found: dict[int, int] = {}
+    for at, numbers in _named(old).items():
+        after = named.get(at, set())
+        found |= dict.fromkeys(numbers, *after) if len(after) == 1 else {}
     return found | {number: made[maker] for number, maker in _makers(old) if maker in made}
+
+
+def _named(side: Side) -> dict[tuple[str, str], set[int]]:
+    """Return the optimizers that no call in sight makes, by the files that name them and how."""
+    objects = side.program.training.objects
+    unknown = objects.of_unknown_origin
+    texts = {o.text for o in objects.optimizers if o.number in unknown}
+    found: dict[tuple[str, str], set[int]] = {}
+    for module, node in side.project.nodes(ast.Name, ast.Attribute) if texts else ():
+        read = isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load)
+        if read and (text := path(node)) is not None and text in texts:
+            numbers = objects.optimizers_of(module, node) & unknown
+            found.setdefault((module.path, text), set()).update(numbers)
+    return found
 
 
 def _makers(side: Side) -> Iterator[tuple[int, tuple[Key, str]]]:
