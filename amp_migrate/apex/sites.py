@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from amp_migrate.apex import passthrough
 from amp_migrate.apex.unread import is_unread
 from amp_migrate.facts.paths import bottom, stored
+from amp_migrate.facts.scopes import Comprehension
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import Place
 from amp_migrate.project import Function, Module, Project
@@ -158,8 +159,14 @@ def _loop_variable(tree: Tree, node: ast.expr) -> bool:
     node = bottom(node)
     if not isinstance(node, ast.Name):
         return False
+    loops = (
+        loop
+        for up in tree.ancestors(node)
+        for loop in (up.generators if isinstance(up, Comprehension) else [up])
+    )
     return any(
-        isinstance(up, ast.For) and node.id in stored(up.target) for up in tree.ancestors(node)
+        isinstance(loop, ast.For | ast.comprehension) and node.id in stored(loop.target)
+        for loop in loops
     )
 
 
