@@ -124,7 +124,11 @@ class Again:
                     yield differs(SWITCHED, at, call)
 
     def _is_set_later(self, function: Function, node: ast.AST) -> bool:
-        """Tell whether something of the new text that sets a flag may run once Apex is on, and lasts."""
+        """Tell whether something of the new text that sets a flag may run once Apex is on, and lasts; True is what Apex is."""
+        statement = function.module.tree.statement(node)
+        value = statement.value if isinstance(statement, ast.Assign) else None
+        if isinstance(value, ast.Constant) and value.value is True:
+            return False
         return any(
             states != OFF
             and point.kind in _SETS
