@@ -94,7 +94,7 @@ class Astray:
 
     def _is_value(self, function: Function) -> bool:
         """Tell whether calling a value may run a function: whether it is used other than by a call that is seen."""
-        return any(True for _ in self._project.escapes(function))
+        return bool(self._project.escapes(function))
 
     @cached_property
     def _uncalled(self) -> list[Function]:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.check.events.claims import STEPS, Claims
-from amp_migrate.check.events.sides import Key, Side
+from amp_migrate.check.events.sides import Key, Side, changed
 from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.facts.paths import argument, tail
 from amp_migrate.project import Function
@@ -19,9 +19,7 @@ _APART = "steps without what Apex skipped together with it, and no rule says so:
 
 def apart(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Difference]]:
     """Yield the optimizers that one scale_loss is given, whose steps a GradScaler takes or skips one by one."""
-    for name in sorted(old.functions.keys() & new.functions.keys()):
-        if old.text(name) == new.text(name):
-            continue
+    for name, _ in changed(old, new):
         stay = {ast.unparse(c) for f in new.functions[name] for c in _blocks(new, f)}
         for function in old.functions[name]:
             for call in _blocks(old, function):

@@ -5,12 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.check.events.sides import Key, Side, key
-from amp_migrate.check.events.traces import Difference, Label, Step
+from amp_migrate.check.events.sides import Key, Side, differs
+from amp_migrate.check.events.traces import Difference
 from amp_migrate.check.gradients.waiting import fed
 from amp_migrate.facts.paths import tail
 from amp_migrate.project import Function
-from amp_migrate.protocol.faults import Place
 from amp_migrate.training.bindings import values_of
 from amp_migrate.training.events import Event, Kind
 
@@ -64,5 +63,5 @@ def _number(side: Side, function: Function, scale: ast.Call) -> int | None:
 
 
 def _differs(function: Function, node: ast.AST) -> tuple[Key, Difference]:
-    place = Place(function.module.path, getattr(node, "lineno", 1))
-    return key(function), Difference((Step(Label(f"`{ast.unparse(node)}` {_APART}"), None, place),))
+    assert isinstance(node, ast.Call)
+    return differs(function, node, f"`{ast.unparse(node)}` {_APART}")

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from amp_migrate.check.apex.assumed import Initialize
 from amp_migrate.check.apex.initialized import initialized
 from amp_migrate.check.events.claims import Claims
-from amp_migrate.check.events.sides import Key, Side
-from amp_migrate.check.events.traces import Difference, Label, Step
+from amp_migrate.check.events.sides import Key, Side, changed, differs
+from amp_migrate.check.events.traces import Difference
 from amp_migrate.check.gradients.scaled import backwards
 from amp_migrate.facts.paths import tail
 from amp_migrate.facts.scopes import targets_of
@@ -30,11 +30,10 @@ def computed(
     One that gives the network back as Apex made it does nothing else.
     """
     apex = initialized(old.program, {item.call for item in every})
-    for name in sorted(old.functions.keys() & new.functions.keys()):
+    for name, introduced in changed(old, new):
         before, after = old.functions[name], new.functions[name]
-        if old.text(name) == new.text(name) or any(map(claims.drops, before)):
+        if any(map(claims.drops, before)):
             continue
-        introduced = new.names(name) - old.names(name)
         kept = {ast.unparse(n) for f in after for n in f.own_nodes if isinstance(n, _SETS)}
         labels = {label for f in after for _, label, _ in backwards(new, f, introduced)}
         for function in before:
@@ -49,8 +48,8 @@ def computed(
                         and not any(map(apex.initializes, calls))
                         and not claims.speak_of(place)
                     ):
-                        what = Label(f"`{ast.unparse(stmt)}` {_GONE}")
-                        yield name, Difference((Step(what, place, None),))
+                        what = f"`{ast.unparse(stmt)}` {_GONE}"
+                        yield differs(function, stmt, what, gone=True)
 
 
 def _is_written_anew(stmt: ast.stmt, fresh: set[str]) -> bool:

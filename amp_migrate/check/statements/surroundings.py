@@ -9,7 +9,7 @@ from functools import cached_property
 
 from amp_migrate.check.events.claims import Claims
 from amp_migrate.check.events.labels import Does
-from amp_migrate.check.events.sides import Key, Side
+from amp_migrate.check.events.sides import Key, Side, changed
 from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.project import Function
 from amp_migrate.protocol.faults import Place
@@ -28,12 +28,10 @@ _EVENTS = frozenset(
 
 def moved(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Difference]]:
     """Yield what runs more or less often in the new text than in the old one, by the tests around it."""
-    for name in sorted(old.functions.keys() & new.functions.keys()):
+    for name, introduced in changed(old, new):
         before, after = old.functions[name], new.functions[name]
-        if old.text(name) == new.text(name) or any(map(claims.drops, before)):
-            continue
-        if len(before) == len(after) == 1:
-            pair = _Pair(old, new, before[0], after[0], new.names(name) - old.names(name), claims)
+        if len(before) == len(after) == 1 and not claims.drops(before[0]):
+            pair = _Pair(old, new, before[0], after[0], introduced, claims)
             yield from ((name, found) for found in pair.differences())
 
 

@@ -51,7 +51,7 @@ class Later:
             if here in self._coming.nodes:
                 continue
             sites = self._project.callers(here)
-            if not sites or any(True for _ in self._project.escapes(here)):
+            if not sites or self._project.escapes(here):
                 return False
             queue += [(site.function, site.call) for site in sites if site.function not in seen]
             seen |= {site.function for site in sites}
