@@ -75,6 +75,7 @@ CLIPPING_IN_VAIN = "clip/update_skipped_at_times"
 # Their own test leaves out the step of an overflow, or they clear what overflowed, and Apex leaves out the next step: a note says so.
 SKIPPING_THE_NEXT = (
     "accumulate/cleared_by_a_helper",
+    "project/attack_of_two_programs",
     "clip/infinite_norm_skips",
     "clip/infinite_norm_tested",
     "clip/infinite_norm_of_an_entry",

@@ -58,8 +58,12 @@ def _scales(function: Function, backward: ast.AST) -> Iterator[ast.Call]:
 
 
 def _number(side: Side, function: Function, scale: ast.Call) -> int | None:
+    """Return the number of the GradScaler that scales a loss; None where it may be one of several."""
     assert isinstance(scale.func, ast.Attribute)
-    return side.program.training.objects.scaler(function.module, scale.func.value)
+    objects = side.program.training.objects
+    groups = objects.groups(function.module, scale.func.value)
+    numbers = [scaler.number for scaler in objects.scalers if scaler.groups & groups]
+    return numbers[0] if len(numbers) == 1 else None
 
 
 def _differs(function: Function, node: ast.AST) -> tuple[Key, Difference]:
