@@ -69,7 +69,9 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--minutes", type=float, help="stop after so long; 1 without --programs")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--programs", type=int, default=0, help="stop after so many, 0: no limit")
@@ -81,7 +83,9 @@ def _options() -> argparse.Namespace:
     refactor = parser.add_argument_group("refactored trainings")
     refactor.add_argument("--refactor", action="store_true", help="refactor known trainings")
     refactor.add_argument("--family", action="append", default=[], choices=FAMILIES)
-    refactor.add_argument("--only", action="append", default=[], choices=sorted(catalogue()))
+    refactor.add_argument(
+        "--only", action="append", default=[], choices=sorted(catalogue()), metavar="REFACTORING"
+    )
     refactor.add_argument("--table", type=Path, help="write the tables to this file, as Markdown")
     refactor.add_argument(
         "--rows", type=Path, help="add a JSON line for every variant to this file"
