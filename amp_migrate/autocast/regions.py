@@ -30,22 +30,21 @@ from amp_migrate.training.steps import Backward
 
 
 def training(
-    unit: Unit, gone: set[ast.AST], blocks: Iterable[ScaleLoss]
+    unit: Unit, blocks: Iterable[ScaleLoss]
 ) -> tuple[list[Region], list[Inline], dict[ScaleLoss, str]]:
     """Return the regions of every backward, the losses that get a statement, and their new names."""
     setup = _Setup(unit)
     stays = is_zero_grad if unit.plain else None
     finder = RegionFinder(unit.project, unit.forwards, unit.trains, setup.holds, stays)
     gathering = _Gathering(unit, finder, {block.node: block for block in blocks})
-    for backward in unit.backwards:
-        if backward.node not in gone:
-            gathering.trained(backward)
+    for backward in unit.live_backwards():
+        gathering.trained(backward)
     if unit.plain:
         gathering.in_threads()
     gathering.refuse_unseen()
     gathering.regions += _copying(unit)
     for probe in [*unit.probes, *unit.beside]:
-        if probe.function not in unit.copying and probe.node not in gone:
+        if probe.function not in unit.copying and probe.node not in unit.gone:
             gathering.probed(probe)
     regions = gathering.whole()
     if not unit.plain:

@@ -134,7 +134,7 @@ class Deciding:
             raise
         folded = set(context.branches.collapses) | set(context.branches.prefixes)
         edited = {item.statement for item in context.unit.home.carriers.blank}
-        gone = context.gone_nodes | folded | edited | context.unit.switched()
+        gone = context.unit.gone | folded | edited | context.unit.switched()
         return Answer(decisions, gone, "", [*found, *context.unit.switches])
 
     def _decided(self, index: Index, found: list[Site]) -> tuple[Context, list[Decision]]:

@@ -65,7 +65,6 @@ class Context:
     casts: Casts
     creations: dict[Site, Creation] = field(default_factory=dict)
     misplaced: list[Site] = field(default_factory=list)
-    gone_nodes: set[ast.AST] = field(default_factory=set)
     unscales: list[Unscale] = field(default_factory=list)
     shared: Shared = field(default_factory=Shared)
     inlines: list[Inline] = field(default_factory=list)
@@ -76,12 +75,12 @@ class Context:
     def evaluations(self) -> list[Region]:
         """Return the evaluation forwards of the unit that no training region holds."""
         if self._evaluations is None:
-            self._evaluations = evaluations(self.unit, self.gone_nodes)
+            self._evaluations = evaluations(self.unit)
         return list(self._evaluations)
 
     def is_gone(self, node: ast.AST) -> bool:
         """Tell whether a node lies in a branch that disappears."""
-        return node in self.gone_nodes
+        return node in self.unit.gone
 
     def loss_text(self, block: ScaleLoss) -> str:
         """Return the loss of a scale_loss block, by its new name where its computation moved before it."""

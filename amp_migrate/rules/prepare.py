@@ -86,31 +86,31 @@ def prepare(
     gather(unit, blocks)
     unit.home.name = free_name(_passed(unit))
     branches = Branches(unit, blocks)
-    gone = _gone(branches)
-    refuse_asked(unit, branches.folded())
-    set_apart(unit, gone, branches.folded())
-    refuse_mixed(unit, gone)
-    keep_spent(unit, gone, branches.folded())
+    unit.gone, unit.folded = _gone(branches), branches.folded()
+    refuse_asked(unit)
+    set_apart(unit)
+    refuse_mixed(unit)
+    keep_spent(unit)
     unit.trains = Trains(unit)
-    refuse_unstepped(unit, gone)
-    refuse_separate_windows(unit, gone)
-    refuse_waiting_beside(unit, gone)
-    unscales = _unscales(unit, gone, branches.folded())
-    refuse_unlike(unit, blocks, gone)
-    unit.regions, inlines, names = regions.training(unit, gone, blocks.values())
+    refuse_unstepped(unit)
+    refuse_separate_windows(unit)
+    refuse_waiting_beside(unit)
+    unscales = _unscales(unit)
+    refuse_unlike(unit, blocks)
+    unit.regions, inlines, names = regions.training(unit, blocks.values())
     unit.regions = [r for r in unit.regions if r.function not in unit.home.beside.without]
     unit.regions, entropies = all_kept_out(unit)
-    spelling = replace(spelling, remembers=asks(unit, gone))
+    spelling = replace(spelling, remembers=asks(unit))
     if not spelling.remembers and not _offers_plain_steps(unit):
         unit.home.beside.off = spelling.scaler(["enabled=False"])
         disabled = Disabled(unit)
         unit.home.beside.uncast = disabled.uncast()
         unit.home.beside.borrowing = disabled.shared(unit.home.beside.uncast)
-    _reach(unit, gone)
+    _reach(unit)
     carry(unit, index)
     refuse_either(unit.home)
     unit.home.returning.prepare()
-    made = _together(unit, _creations(unit), gone)
+    made = _together(unit, _creations(unit))
     refuse_aside(unit, list(made.values()))
     context = Context(unit, settings, spelling, blocks, branches, Casts(unit, list(made.values())))
     trains = {site for sites in unit.home.inits.values() for site in sites}
@@ -118,9 +118,8 @@ def prepare(
         site: creation for site, creation in made.items() if site in trains and unit.scales
     }
     context.misplaced = misplaced
-    context.gone_nodes = gone
     context.unscales = unscales
-    context.shared = shared(unit, gone)
+    context.shared = shared(unit)
     context.inlines = inlines
     context.entropies = entropies
     context.hoisted_losses = names
@@ -138,18 +137,18 @@ def _refuse_sites(index: Index, unit: Unit) -> None:
     refuse_scattered(unit)
 
 
-def _unscales(unit: Unit, gone: set[ast.AST], folded: set[ast.AST]) -> list[Unscale]:
+def _unscales(unit: Unit) -> list[Unscale]:
     """Return where gradients are unscaled, in every function that trains."""
-    unit.clip_helpers = clipping.helpers(unit, gone)
+    unit.clip_helpers = clipping.helpers(unit)
     unscales = [
         unscale
         for function in _training_functions(unit)
-        for unscale in clipping.plan(unit, function, gone, folded)
+        for unscale in clipping.plan(unit, function)
     ]
-    refuse_scaled(unit, unscales, gone)
-    refuse_helpers(unit, unscales, gone)
-    refuse_unseen(unit, unscales, gone)
-    refuse_unscaled_windows(unit, unscales, gone)
+    refuse_scaled(unit, unscales)
+    refuse_helpers(unit, unscales)
+    refuse_unseen(unit, unscales)
+    refuse_unscaled_windows(unit, unscales)
     return unscales
 
 
@@ -183,17 +182,17 @@ def _gone(branches: Branches) -> set[ast.AST]:
     return {node for stmt in statements for node in every(stmt)}
 
 
-def _reach(unit: Unit, gone: set[ast.AST]) -> None:
+def _reach(unit: Unit) -> None:
     """Make sure that every place that needs the scaler can have it."""
     access = unit.home.access
-    for step in unit.steps:
-        if step.call not in gone and step.function.cls is not None:
+    steps = unit.live_steps()
+    for step in steps:
+        if step.function.cls is not None:
             access(step.function, step.call)
-    for backward in unit.backwards:
-        if backward.node not in gone:
-            access(backward.function, backward.node)
-    for step in unit.steps:
-        if step.call not in gone and not is_early(unit, step, gone):
+    for backward in unit.live_backwards():
+        access(backward.function, backward.node)
+    for step in steps:
+        if not is_early(unit, step):
             access(step.function, step.call)
     for node, function in unit.scaled_reads.items():
         access(function, node)
@@ -201,7 +200,7 @@ def _reach(unit: Unit, gone: set[ast.AST]) -> None:
     for function in unit.home.carriers.parameters:
         _reach_callers(unit, function)
     for site in unit.of(Kind.STATE_DICT, Kind.LOAD_STATE_DICT, Kind.LOSS_SCALE):
-        if site.node not in gone and not (
+        if site.node not in unit.gone and not (
             site.kind is Kind.LOSS_SCALE
             and (initial_scale(unit, site) or initial_setting(unit, site))
         ):
@@ -244,13 +243,13 @@ def _reach_callers(unit: Unit, function: Function) -> None:
         unit.home.access(giver, call.call if giver is call.function else given)
 
 
-def _together(unit: Unit, made: dict[Site, Creation], gone: set[ast.AST]) -> dict[Site, Creation]:
+def _together(unit: Unit, made: dict[Site, Creation]) -> dict[Site, Creation]:
     """Let the GradScaler tell whether casts are on, where a forward cannot see what decides that."""
     apart = [c for c in made.values() if c.scales != c.casts and c.casts.value is None]
     ones = [c for c in made.values() if not unit.options[c.site].scaling and c.casts.value is None]
     if not apart and not ones:
         return made
-    functions = [region.function for region in [*unit.regions, *evaluations(unit, gone)]]
+    functions = [region.function for region in [*unit.regions, *evaluations(unit)]]
     if Casts(unit, list(made.values())).repeatable(functions):
         return made
     for creation in ones:

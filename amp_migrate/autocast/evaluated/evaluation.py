@@ -44,7 +44,7 @@ from amp_migrate.training.region import Region, nodes_in
 from amp_migrate.values.links.onward import Onward
 
 
-def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
+def evaluations(unit: Unit) -> list[Region]:
     """Return the evaluation forwards of a unit that no training region holds, and that do not cast themselves.
 
     Every forward counts that feeds no backward pass, with gradients or without.
@@ -58,21 +58,22 @@ def evaluations(unit: Unit, gone: set[ast.AST]) -> list[Region]:
     taken = nodes_in(unit.regions)
     found: list[Region] = []
     for module, node in unit.calls():
-        if node in taken or node in gone or not _may_run(unit, near, module, node):
+        if node in taken or node in unit.gone or not _may_run(unit, near, module, node):
             continue
         run = bare if all_given(node) else models
         if _runs(unit, module, node, run) or _is_one(unit, module, called(node), kept):
             found += _at_calls(unit, module, node, taken)
-    found += _through_helpers(unit, gone, taken, models)
+    found += _through_helpers(unit, taken, models)
     found += [
         region_of(unit, site.function.module, site.function.module.tree.statement(site.call))
         for site in calls_aside(
             unit, lambda m, call: _may_run(unit, near, m, call) and _runs(unit, m, call, models)
         )
-        if site.call not in gone and not of_others(unit, site.function.module, site.call, models)
+        if site.call not in unit.gone
+        and not of_others(unit, site.function.module, site.call, models)
     ]
-    found += _beside_training(unit, gone, taken)
-    found += (results := losses_of_results(unit, found, region_of, gone, taken))
+    found += _beside_training(unit, taken)
+    found += (results := losses_of_results(unit, found, region_of, taken))
     taken |= nodes_in(results)
     if unit.plain:
         aside = Aside(unit.project, unit.forwards, effects_of(unit.project), is_zero_grad)
@@ -100,9 +101,7 @@ def _at_calls(unit: Unit, module: Module, node: ast.Call, taken: set[ast.AST]) -
     ]
 
 
-def _through_helpers(
-    unit: Unit, gone: set[ast.AST], taken: set[ast.AST], models: set[int]
-) -> list[Region]:
+def _through_helpers(unit: Unit, taken: set[ast.AST], models: set[int]) -> list[Region]:
     """Return the evaluation calls of helpers that training wraps at the call."""
     helpers = {
         callee
@@ -117,14 +116,14 @@ def _through_helpers(
         region_of(unit, module, module.tree.statement(node))
         for module, node in unit.calls()
         if node not in taken
-        and node not in gone
+        and node not in unit.gone
         and helpers & set(unit.project.callees(node))
         and not of_others(unit, module, node, models)
         and without_gradients(unit, module, node)
     ]
 
 
-def _beside_training(unit: Unit, gone: set[ast.AST], taken: set[ast.AST]) -> list[Region]:
+def _beside_training(unit: Unit, taken: set[ast.AST]) -> list[Region]:
     """Return the forwards of other networks, as a teacher, in the functions that train: O1 cast them too."""
     functions = dict.fromkeys(region.function for region in unit.regions)
     return [
@@ -132,7 +131,7 @@ def _beside_training(unit: Unit, gone: set[ast.AST], taken: set[ast.AST]) -> lis
         for function in functions
         for node in function.calls
         if node not in taken
-        and node not in gone
+        and node not in unit.gone
         and (
             unit.forwards.is_network(function.module, node.func)
             or unit.forwards.runs_layers(function.module, node)

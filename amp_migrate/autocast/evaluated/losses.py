@@ -178,7 +178,6 @@ def losses_of_results(
     unit: Unit,
     regions: list[Region],
     region_of: Callable[[Unit, Module, ast.stmt], Region],
-    gone: set[ast.AST],
     taken: set[ast.AST],
 ) -> list[Region]:
     """Return where a loss is computed of what a function returns that runs an evaluation forward.
@@ -190,7 +189,7 @@ def losses_of_results(
         for site in unit.project.callers(function):
             module, call = site.function.module, site.call
             first = module.tree.statement(call)
-            if call in taken or call in gone or not isinstance(first, ast.Assign):
+            if call in taken or call in unit.gone or not isinstance(first, ast.Assign):
                 continue
             region = region_of(unit, module, first)
             if region.last is not first and without_gradients(unit, module, call):

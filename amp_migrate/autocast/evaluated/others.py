@@ -22,7 +22,7 @@ from amp_migrate.training.forwards.indifferent import keeps_type
 from amp_migrate.training.region import Region, nodes_in, run_in
 
 
-def others(unit: Unit, gone: set[ast.AST], known: list[Region]) -> list[Region]:
+def others(unit: Unit, known: list[Region]) -> list[Region]:
     """Return the forwards and losses of other networks, outside of `known` regions and those that train the unit.
 
     O2 and O3 patch the networks that they are given, and no function of torch: there are none then.
@@ -40,7 +40,7 @@ def others(unit: Unit, gone: set[ast.AST], known: list[Region]) -> list[Region]:
             if node not in taken
             and unit.project.function_of(module, node) not in cast
             and not _is_under(unit, unit.project.function_of(module, node), taken, trained)
-            and node not in gone
+            and node not in unit.gone
             and (network := _run(unit, module, node)) is not None
             and not unit.project.values.groups(module, network) & models
             and not is_made_anew(unit, module, network)

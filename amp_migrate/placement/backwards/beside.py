@@ -21,7 +21,7 @@ from amp_migrate.training.contexts import keeps_no_graph
 from amp_migrate.training.steps import Backward, Step
 
 
-def keep_spent(unit: Unit, gone: set[ast.AST], folded: set[ast.AST]) -> None:
+def keep_spent(unit: Unit) -> None:
     """Move the plain backward passes whose gradients are cleared before others join them from `backwards` to `beside`.
 
     What reads the gradients in between reads them as they are: the step that looks ahead of first-order meta-learning.
@@ -29,7 +29,7 @@ def keep_spent(unit: Unit, gone: set[ast.AST], folded: set[ast.AST]) -> None:
     scaled = [b for b in unit.backwards if b.scaled]
     models: Parts | None = None
     for backward in [b for b in unit.backwards if not b.scaled]:
-        alone = backward.node not in gone and backward.node not in folded
+        alone = backward.node not in unit.gone and backward.node not in unit.folded
         if not scaled or not alone:
             continue
         models = models or _parts(unit, list(unit.models()))
@@ -49,7 +49,7 @@ def _joining(unit: Unit, backward: Backward) -> list[ast.AST]:
     return [*direct, *calls_to(unit.project, function, training)]
 
 
-def refuse_mixed(unit: Unit, gone: set[ast.AST]) -> None:
+def refuse_mixed(unit: Unit) -> None:
     """Refuse a plain backward that stays, where its gradients may meet scaled ones in a step of the unit.
 
     Apex unscales each backward by itself; natively all gradients that meet in a step must have one scale. What
@@ -59,11 +59,11 @@ def refuse_mixed(unit: Unit, gone: set[ast.AST]) -> None:
     kept: list[Backward] = []
     for backward in unit.beside:
         tree, function = backward.module.tree, backward.function
-        own = [b for b in unit.backwards_of(function) if b.node not in gone]
+        own = unit.live_backwards(function)
         scaled = [b for b in own if not exclusive(tree, b.node, backward.node)]
-        if backward.node in gone or (own and not scaled):
+        if backward.node in unit.gone or (own and not scaled):
             continue
-        steps = [s for s in unit.steps if s.call not in gone]
+        steps = unit.live_steps()
         if scaled:
             steps = [s for s in steps if s.function is function]
         elif not _runs_model(unit, backward, models):

@@ -135,18 +135,23 @@ def inner_gradients(unit: Unit, function: Function, within: set[ast.AST]) -> Ite
             yield Backward(module, function, call, loss, (), False)
 
 
-def set_apart(unit: Unit, gone: set[ast.AST], folded: set[ast.AST]) -> None:
+def set_apart(unit: Unit) -> None:
     """Move the backward passes for the gradient of an input from `backwards` to `probes`.
 
-    Those in `folded` branches stand for scaled ones. Raises `Cannot` where unscaled gradients could meet scaled
+    Those in folded branches stand for scaled ones. Raises `Cannot` where unscaled gradients could meet scaled
     ones in a step.
     """
     within = {n for b in unit.backwards if b.scaled for n in ast.walk(b.node)}
     for backward in list(unit.backwards):
         node = backward.node
-        if backward.scaled or node in gone or node in folded or not reads_input(unit, backward):
+        if (
+            backward.scaled
+            or node in unit.gone
+            or node in unit.folded
+            or not reads_input(unit, backward)
+        ):
             continue
-        mixed = [s for s in unit.steps if s.call not in gone and not cleared(unit, s, backward)]
+        mixed = [s for s in unit.live_steps() if not cleared(unit, s, backward)]
         if mixed and not _runs_copies(unit, backward.function):
             raise _cannot(backward, mixed[0])
         if mixed:
@@ -154,7 +159,7 @@ def set_apart(unit: Unit, gone: set[ast.AST], folded: set[ast.AST]) -> None:
         unit.backwards.remove(backward)
         unit.probes.append(backward)
     for function in training_functions(unit):
-        unit.probes += inner_gradients(unit, function, within | gone)
+        unit.probes += inner_gradients(unit, function, within | unit.gone)
 
 
 def _runs_copies(unit: Unit, function: Function) -> bool:

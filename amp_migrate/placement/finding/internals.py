@@ -111,10 +111,10 @@ def refuse_ritual(unit: Unit) -> None:
             )
 
 
-def refuse_asked(unit: Unit, folded: set[ast.AST]) -> None:
+def refuse_asked(unit: Unit) -> None:
     """Refuse ``hasattr(optimizer, "_amp_stash")``, which asks whether Apex is on, where the test stays."""
     for module, node in _private(unit, ast.Constant):
-        if isinstance(node, ast.Constant) and node.value in MARKS and node not in folded:
+        if isinstance(node, ast.Constant) and node.value in MARKS and node not in unit.folded:
             raise Cannot(
                 "AMP909",
                 module,

@@ -31,15 +31,15 @@ def overflow_reads(site: Site) -> tuple[ast.expr, ...]:
     return found.overflows if found is not None else ()
 
 
-def asks(unit: Unit, gone: set[ast.AST]) -> bool:
+def asks(unit: Unit) -> bool:
     """Tell whether a unit asks for an overflow, so that its GradScaler has to remember it."""
-    return any(overflow_reads(s) for s in unit.of(Kind.LOSS_SCALE) if s.node not in gone)
+    return any(overflow_reads(s) for s in unit.of(Kind.LOSS_SCALE) if s.node not in unit.gone)
 
 
-def refuse_unlike(unit: Unit, blocks: dict[Site, ScaleLoss], gone: set[ast.AST]) -> None:
+def refuse_unlike(unit: Unit, blocks: dict[Site, ScaleLoss]) -> None:
     """Refuse reads that Apex may answer otherwise than a GradScaler that remembers its last update."""
     for site in unit.of(Kind.LOSS_SCALE):
-        if site.node in gone or not overflow_reads(site):
+        if site.node in unit.gone or not overflow_reads(site):
             continue
         several = [b for b in blocks.values() if b.loss_id is not None]
         if visit(site) is None and several:
@@ -52,13 +52,13 @@ def refuse_unlike(unit: Unit, blocks: dict[Site, ScaleLoss], gone: set[ast.AST])
                 site,
                 "this asks for an overflow, and some backward passes are not checked for one by Apex",
             )
-        _refuse_between(unit, site, gone)
+        _refuse_between(unit, site)
 
 
-def _refuse_between(unit: Unit, site: Site, gone: set[ast.AST]) -> None:
+def _refuse_between(unit: Unit, site: Site) -> None:
     """Refuse a read that need not come behind the step of all gradients that Apex checked."""
-    trains = {b.function for b in unit.backwards if b.node not in gone}
-    steps = [s for s in unit.steps if s.call not in gone]
+    trains = {b.function for b in unit.live_backwards()}
+    steps = unit.live_steps()
     whole = [
         s.function
         for s in steps
@@ -92,9 +92,9 @@ def _refused(site: Site, message: str, advice: str = _INSTEAD) -> Cannot:
     return Cannot("AMP909", site.module, site.node, message, advice)
 
 
-def reads(unit: Unit, gone: set[ast.AST]) -> Iterator[tuple[Site, ast.expr]]:
+def reads(unit: Unit) -> Iterator[tuple[Site, ast.expr]]:
     """Yield every read of an overflow with the site it belongs to."""
     for site in unit.of(Kind.LOSS_SCALE):
-        if site.node not in gone:
+        if site.node not in unit.gone:
             for node in overflow_reads(site):
                 yield site, node

@@ -30,7 +30,8 @@ class Unit:
     Apex does not know, which stay unscaled. `probes` are backward passes for the gradient of an input alone, which
     nothing scales; `copying` functions run theirs on copies of networks. The gradients `scaled_reads` are read by a
     function where they are still scaled, and divided by the loss scale. The forwards of `outside` run in a library.
-    The backward passes `unscaled` add to gradients that are unscaled already. A `plain` unit is a training in FP32. `trains` tells whether a statement runs
+    The backward passes `unscaled` add to gradients that are unscaled already. A `plain` unit is a training in FP32. `gone` are the nodes of branches that become one with others,
+    `folded` those of the tests between them. `trains` tells whether a statement runs
     a backward or steps.
     """
 
@@ -53,6 +54,8 @@ class Unit:
     unscaled: set[Backward] = field(default_factory=set)
     scaled_reads: dict[ast.expr, Function] = field(default_factory=dict)
     plain: bool = False
+    gone: set[ast.AST] = field(default_factory=set)
+    folded: set[ast.AST] = field(default_factory=set)
 
     @property
     def losses(self) -> Losses:
@@ -125,6 +128,16 @@ class Unit:
     def steps_of(self, function: Function) -> list[Step]:
         """Return the optimizer steps of one function, in source order."""
         return [step for step in self.steps if step.function is function]
+
+    def live_steps(self, function: Function | None = None) -> list[Step]:
+        """Return the optimizer steps that stay, of one function or of all."""
+        steps = self.steps if function is None else self.steps_of(function)
+        return [step for step in steps if step.call not in self.gone]
+
+    def live_backwards(self, function: Function | None = None) -> list[Backward]:
+        """Return the backward passes that stay, of one function or of all."""
+        backwards = self.backwards if function is None else self.backwards_of(function)
+        return [backward for backward in backwards if backward.node not in self.gone]
 
     def backwards_of(self, function: Function) -> list[Backward]:
         """Return the backward passes of one function, in source order."""

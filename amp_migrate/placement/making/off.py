@@ -17,12 +17,12 @@ from amp_migrate.project import Function
 from amp_migrate.project.rounds import rebound
 
 
-def runs_unscaled(unit: Unit, function: Function, node: ast.AST, folded: set[ast.AST]) -> bool:
+def runs_unscaled(unit: Unit, function: Function, node: ast.AST) -> bool:
     """Tell whether the tests around a node say that no initialize of the unit has run, or that it scales nothing.
 
-    A test whose branches become one, as those `folded` do, says nothing: what is left runs either way.
+    A test whose branches become one, as those folded do, says nothing: what is left runs either way.
     """
-    held = _held(unit, function, node, folded)
+    held = _held(unit, function, node)
     made = [_made(unit, site) for site in unit.of(Kind.INITIALIZE)]
     if held == NOTHING or not made:
         return False
@@ -35,13 +35,13 @@ def runs_unscaled(unit: Unit, function: Function, node: ast.AST, folded: set[ast
     )
 
 
-def _held(unit: Unit, function: Function, node: ast.AST, folded: set[ast.AST]) -> Assumption:
+def _held(unit: Unit, function: Function, node: ast.AST) -> Assumption:
     """Return what the tests around a node say where it runs; none whose answer may have changed since."""
     tree = function.module.tree
     held = NOTHING
     for up, holds in tree.sides(node):
         test = up.test
-        if up not in folded and not rebound(
+        if up not in unit.folded and not rebound(
             unit.project, function, test, test, tree.statement(node)
         ):
             held = refine(held, test, holds) or held

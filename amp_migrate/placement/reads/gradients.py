@@ -41,17 +41,17 @@ class Use:
     optimizer: ast.expr | None
 
 
-def uses(unit: Unit, function: Function, gone: set[ast.AST], steps: list[Step]) -> list[Use]:
+def uses(unit: Unit, function: Function, steps: list[Step]) -> list[Use]:
     """Return the reads of gradients in a function that lie before one of its steps (or after a backward), in order."""
-    course = Course(unit, function, gone)
+    course = Course(unit, function)
     found = []
-    removed = thrown_away(unit, function, steps, gone)
+    removed = thrown_away(unit, function, steps)
     taken = [
         Use(_statement(unit, function, node), node, False, named) for node, named in removed.items()
     ]
     for candidate in [*_candidates(unit, function), *taken]:
         use = _before_loops(unit, candidate, course, steps)
-        if use.node not in gone and course.is_read_before(use.node, steps):
+        if use.node not in unit.gone and course.is_read_before(use.node, steps):
             found.append(use)
     return sorted(found, key=lambda use: key(use.node))
 

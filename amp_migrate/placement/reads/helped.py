@@ -23,27 +23,27 @@ class Helped:
     backward: ast.AST
 
 
-def helped(unit: Unit, gone: set[ast.AST]) -> Iterator[Helped]:
+def helped(unit: Unit) -> Iterator[Helped]:
     """Yield the steps of a unit in the functions that leave them, or the backward before them, to helpers.
 
     There are none where a unit steps in several places, or has gradients that it keeps apart: what clears some there may not
     mean those of the step.
     """
-    steps = [step for step in unit.steps if step.call not in gone]
+    steps = unit.live_steps()
     if len({outermost_anchor(step) for step in steps}) != 1 or unit.beside or unit.probes:
         return
     above = upwards(unit.project, steps[0].function)
     for function in (f for f in unit.project.functions() if f in above):
         here = function is steps[0].function
-        for step in steps[:1] if here else _taken(unit, function, steps, gone):
-            backward = _before(unit, step, gone, called_only=here)
+        for step in steps[:1] if here else _taken(unit, function, steps):
+            backward = _before(unit, step, called_only=here)
             if backward is not None:
                 yield Helped(step, backward)
 
 
-def _taken(unit: Unit, function: Function, steps: list[Step], gone: set[ast.AST]) -> list[Step]:
+def _taken(unit: Unit, function: Function, steps: list[Step]) -> list[Step]:
     """Return the step that a function takes through its only call of a helper that always steps."""
-    seen = {each.site.call: each.seen for each in indirect(unit, function, gone)}
+    seen = {each.site.call: each.seen for each in indirect(unit, function)}
     calls = calls_to(unit.project, function, {steps[0].function})
     always = _always(unit, steps[0].function, [step.call for step in steps])
     return list(seen.values()) if always and list(seen) == calls and len(calls) == 1 else []
@@ -56,12 +56,12 @@ def _always(unit: Unit, function: Function, nodes: list[ast.Call]) -> bool:
     return graph.order(exceptions=False).must_reach(graph.entry, points)
 
 
-def _before(unit: Unit, step: Step, gone: set[ast.AST], *, called_only: bool) -> ast.AST | None:
+def _before(unit: Unit, step: Step, *, called_only: bool) -> ast.AST | None:
     """Return what runs the backward before a step in its round; with `called_only` only a helper will do."""
     loop = loop_of(step.tree, step.anchor)
     if loop is None and step.function.node is None:
         return None
-    live = [b for b in unit.backwards if b.node not in gone]
+    live = unit.live_backwards()
     own = [b.node for b in live if b.function is step.function]
     called = calls_to(unit.project, step.function, {b.function for b in live})
     if (called_only and own) or step.call in called:

@@ -28,14 +28,14 @@ _REPORTERS = frozenset(
 
 
 def scaled_reads(
-    unit: Unit, function: Function, use: Use, steps: Iterable[Step], gone: set[ast.AST]
+    unit: Unit, function: Function, use: Use, steps: Iterable[Step]
 ) -> dict[ast.expr, Function]:
     """Return the gradients that a helper reads before the accumulation boundary, if it does nothing but report them.
 
     Natively they are the scaled ones there on every micro-batch: divided by the loss scale they are Apex's.
     """
     callees = _readers(unit, use)
-    if not callees or not _every_micro_batch(unit, function, use, steps, gone):
+    if not callees or not _every_micro_batch(unit, function, use, steps):
         return {}
     helpers: set[Function] = set()
     for callee in callees:
@@ -132,13 +132,11 @@ def _readers(unit: Unit, use: Use) -> list[Function]:
     return [callee for callee in unit.project.callees(use.node) if reads(unit, callee)]
 
 
-def _every_micro_batch(
-    unit: Unit, function: Function, use: Use, steps: Iterable[Step], gone: set[ast.AST]
-) -> bool:
+def _every_micro_batch(unit: Unit, function: Function, use: Use, steps: Iterable[Step]) -> bool:
     """Tell whether a read stands behind a backward and before the `if` that steps after several of them."""
     tree = function.module.tree
     step = next((s for s in steps if runs_before(unit.project, function, use.node, s.call)), None)
-    backwards = [b.node for b in unit.backwards_of(function) if b.node not in gone]
+    backwards = [b.node for b in unit.live_backwards(function)]
     before = last_before(unit.project, function, backwards, use.node)
     if step is None or not before:
         return False

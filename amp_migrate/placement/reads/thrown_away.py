@@ -19,7 +19,7 @@ from amp_migrate.training.steps import Step, boundary
 
 
 def thrown_away(
-    unit: Unit, function: Function, steps: list[Step], gone: set[ast.AST]
+    unit: Unit, function: Function, steps: list[Step]
 ) -> dict[ast.expr, ast.expr | None]:
     """Return what clears gradients behind a backward and before a step, with the optimizer that it names.
 
@@ -31,12 +31,12 @@ def thrown_away(
     candidates = list(_removes(found, function)) if steps else []
     if not candidates:
         return {}
-    course = Course(unit, function, gone)
-    moved = {zeroing.statement for zeroing in before_step(unit, gone)}
+    course = Course(unit, function)
+    moved = {zeroing.statement for zeroing in before_step(unit)}
     texts = {step.text for step in steps}
     result: dict[ast.expr, ast.expr | None] = {}
     for node, receiver in candidates:
-        if node in gone or tree.statement(node) in moved:
+        if node in unit.gone or tree.statement(node) in moved:
             continue
         named = receiver if receiver is not None and tree.segment(receiver) in texts else None
         meant = [s for s in steps if named is None or s.text == tree.segment(named)]

@@ -50,17 +50,17 @@ class Window(NamedTuple):
     limit: ast.If
 
 
-def windows(unit: Unit, gone: set[ast.AST]) -> Iterator[Window]:
+def windows(unit: Unit) -> Iterator[Window]:
     """Yield the windows of accumulation, by their steps."""
     for step in unit.steps:
         called = step.function.node is not None
-        backward = backward_before(unit, step, gone, called) if step.call not in gone else None
+        backward = backward_before(unit, step, called) if step.call not in unit.gone else None
         limit = waits_by(step, backward.node) if backward is not None else None
         if backward is not None and limit is not None and counts(unit, step.function, limit.test):
             yield Window(step, backward, limit)
 
 
-def every_micro_batch(unit: Unit, gone: set[ast.AST]) -> Iterator[Zeroing]:
+def every_micro_batch(unit: Unit) -> Iterator[Zeroing]:
     """Yield the zero_grad statements beside a backward whose step waits for several micro-batches.
 
     Each has the last step of its boundary. A zero_grad behind another backward clears what that one gave, and one
@@ -68,7 +68,7 @@ def every_micro_batch(unit: Unit, gone: set[ast.AST]) -> Iterator[Zeroing]:
     """
     found: dict[ast.stmt, Zeroing] = {}
     apart = {b.function for b in [*unit.beside, *unit.probes]}
-    for step, limit in _waiting(unit, gone):
+    for step, limit in _waiting(unit):
         if step.function in apart or steps_beside(unit, step, limit):
             continue
         parts = (part for stmt in (limit, *waiting(step, limit)) for part in ast.walk(stmt))
@@ -82,10 +82,10 @@ def every_micro_batch(unit: Unit, gone: set[ast.AST]) -> Iterator[Zeroing]:
     yield from found.values()
 
 
-def _waiting(unit: Unit, gone: set[ast.AST]) -> Iterator[tuple[Step, ast.If]]:
+def _waiting(unit: Unit) -> Iterator[tuple[Step, ast.If]]:
     """Yield the steps that wait for several micro-batches, those by helpers included, with the tests that count."""
-    yield from ((step, limit) for step, _, limit in windows(unit, gone))
-    for item in helped(unit, gone):
+    yield from ((step, limit) for step, _, limit in windows(unit))
+    for item in helped(unit):
         limit = waits_by(item.step, item.backward)
         if limit is not None and counts(unit, item.step.function, limit.test):
             yield item.step, limit
@@ -102,17 +102,17 @@ def steps_beside(unit: Unit, step: Step, limit: ast.If) -> bool:
     )
 
 
-def lost_windows(unit: Unit, gone: set[ast.AST], mended: bool) -> dict[ast.AST, ast.If | None]:
+def lost_windows(unit: Unit, mended: bool) -> dict[ast.AST, ast.If | None]:
     """Return the backward passes whose gradients every further one clears, with the test that steps after several.
 
     Only those of the last micro-batch of a window are stepped. `mended`: what `every_micro_batch` finds will be moved.
     Where a helper steps there is no test.
     """
-    moved = {z.step.anchor for z in every_micro_batch(unit, gone)} if mended else set()
+    moved = {z.step.anchor for z in every_micro_batch(unit)} if mended else set()
     found: dict[ast.AST, ast.If | None] = {}
     for step in unit.steps:
         called = step.function.node is not None
-        backward = backward_before(unit, step, gone, called) if step.call not in gone else None
+        backward = backward_before(unit, step, called) if step.call not in unit.gone else None
         limit = waits_by(step, backward.node) if backward is not None else None
         if backward is None or backward.node in found:
             continue
@@ -124,7 +124,7 @@ def lost_windows(unit: Unit, gone: set[ast.AST], mended: bool) -> dict[ast.AST, 
         if waits and lost(unit, step.function, backward.node, calls):
             found[backward.node] = limit
     for backward in unit.backwards:
-        if backward.node not in gone and _is_lost_in_a_helper(unit, backward, moved):
+        if backward.node not in unit.gone and _is_lost_in_a_helper(unit, backward, moved):
             found.setdefault(backward.node, None)
     return found
 
@@ -161,9 +161,7 @@ def _waits(unit: Unit, step: Step, training: ast.AST) -> bool:
     return limit is not None and counts(unit, step.function, limit.test)
 
 
-def backward_before(
-    unit: Unit, step: Step, gone: set[ast.AST], called: bool = False
-) -> Backward | None:
+def backward_before(unit: Unit, step: Step, called: bool = False) -> Backward | None:
     """Return the backward of its loop that runs last before a step in a round; `called`: or of its function, outside of loops."""
     loop = loop_of(step.tree, step.anchor)
     if loop is None and not called:
@@ -171,7 +169,7 @@ def backward_before(
     found = {
         b.node: b
         for b in unit.backwards_of(step.function)
-        if b.node not in gone and (loop is None or inside(step.tree, b.node, loop))
+        if b.node not in unit.gone and (loop is None or inside(step.tree, b.node, loop))
     }
     nodes = last_before(unit.project, step.function, found, step.call)
     return found[nodes[-1]] if nodes else None
@@ -186,20 +184,20 @@ def in_region(region: Region) -> list[ast.stmt]:
     ]
 
 
-def before_step(unit: Unit, gone: set[ast.AST]) -> Iterator[Zeroing]:
+def before_step(unit: Unit) -> Iterator[Zeroing]:
     """Yield the zero_grad statements that stand between the backward and the step of one iteration."""
     for step in unit.steps:
-        backward = backward_before(unit, step, gone, called=step.function.node is not None)
+        backward = backward_before(unit, step, called=step.function.node is not None)
         anchor = outermost_anchor(step)
         own = unit.steps_of(step.function)
         alone = all(outermost_anchor(s) is anchor for s in own) and step is own[0]
-        if step.call in gone or not alone:
+        if step.call in unit.gone or not alone:
             continue
         if backward is not None:
             yield from _cleared_between(unit, step, backward.node)
         elif _is_fed_by_callers(unit, step):
             yield from _cleared_first(step)
-    for item in helped(unit, gone):
+    for item in helped(unit):
         yield from _cleared_between(unit, item.step, item.backward)
 
 
@@ -234,12 +232,10 @@ def _cleared_first(step: Step) -> Iterator[Zeroing]:
             yield Zeroing(step.module, stmt, step, False)
 
 
-def after_some_steps(unit: Unit, gone: set[ast.AST]) -> Iterator[tuple[Step, ast.If]]:
+def after_some_steps(unit: Unit) -> Iterator[tuple[Step, ast.If]]:
     """Yield the steps whose gradients are cleared behind them under a test alone, and stay otherwise, with the test."""
     found = clearing(unit.project)
-    for step in unit.steps:
-        if step.call in gone:
-            continue
+    for step in unit.live_steps():
         anchor = outermost_anchor(step)
         block = step.tree.block(anchor)
         behind = block[position(step.tree, anchor) + 1 :]
@@ -247,7 +243,7 @@ def after_some_steps(unit: Unit, gone: set[ast.AST]) -> Iterator[tuple[Step, ast
         nodes = list(found.nodes(step.function)) if tests else []
         for test in tests:
             clears_all = all(any(inside(step.tree, n, s) for n in nodes) for s in test.body)
-            if clears_all and Course(unit, step.function, gone).kept(anchor, []):
+            if clears_all and Course(unit, step.function).kept(anchor, []):
                 yield step, test
 
 

@@ -16,15 +16,14 @@ from amp_migrate.training.steps import Step
 
 
 class Hidden:
-    """The steps that calls of a function take, but for those of `gone` and those behind a backward of the call's own."""
+    """The steps that calls of a function take, but for those that are gone and those behind a backward of the call's own."""
 
-    def __init__(self, unit: Unit, function: Function, gone: set[ast.AST]) -> None:
+    def __init__(self, unit: Unit, function: Function) -> None:
         self._unit = unit
         self._objects = program_of(unit.project).training.objects
         self._steps: dict[Function, list[Step]] = {}
-        for step in unit.steps:
-            if step.call not in gone:
-                self._steps.setdefault(step.function, []).append(step)
+        for step in unit.live_steps():
+            self._steps.setdefault(step.function, []).append(step)
         self._stepping = upwards(unit.project, *self._steps)
         self.taken = [
             (call, step) for call in self._calls(function) for step in self._of(call, {function})

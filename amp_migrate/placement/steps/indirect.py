@@ -21,12 +21,12 @@ class Indirect:
     site: CallSite
 
 
-def indirect(unit: Unit, function: Function, gone: set[ast.AST]) -> list[Indirect]:
+def indirect(unit: Unit, function: Function) -> list[Indirect]:
     """Return the steps that a function takes through helpers, of optimizers that it gives them or their object has."""
     return [
         Indirect(step, own, site)
-        for own in unit.steps
-        if own.call not in gone and own.function is not function
+        for own in unit.live_steps()
+        if own.function is not function
         for site in unit.project.calls_of(own.function)
         if site.function is function and (step := seen(unit, own, site)) is not None
     ]

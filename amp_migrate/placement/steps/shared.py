@@ -26,12 +26,12 @@ class Shared:
     calls: dict[Function, list[Step]] = field(default_factory=dict)
 
 
-def shared(unit: Unit, gone: set[ast.AST]) -> Shared:
+def shared(unit: Unit) -> Shared:
     """Return the helpers that only step, with a backward of their callers that further steps need too.
 
     Raises `Cannot` where only some of their callers step further.
     """
-    finder = _Finder(unit, gone)
+    finder = _Finder(unit)
     result = Shared()
     for helper in finder.helpers:
         staying = unit.home.beside.leaving
@@ -55,17 +55,15 @@ def shared(unit: Unit, gone: set[ast.AST]) -> Shared:
 
 
 class _Finder:
-    def __init__(self, unit: Unit, gone: set[ast.AST]) -> None:
+    def __init__(self, unit: Unit) -> None:
         self._unit = unit
-        self._gone = gone
         self._trained = {b.function for b in [*unit.backwards, *unit.probes]}
         self._turns = turns_of(unit.project)
         self.helpers = self._step_only()
 
     def _step_only(self) -> list[Function]:
         """Return the functions that step, themselves or by such a function, and run no backward."""
-        steps = [s for s in self._unit.steps if s.call not in self._gone]
-        stack = list(dict.fromkeys(s.function for s in steps))
+        stack = list(dict.fromkeys(s.function for s in self._unit.live_steps()))
         found: dict[Function, None] = {}
         while stack:
             function = stack.pop(0)
@@ -78,19 +76,17 @@ class _Finder:
     def _backwards(self, function: Function, *, gone: bool = False) -> Iterator[ast.AST]:
         """Yield what runs a backward in a function, with `gone` also in arms that go."""
         for backward in self._unit.backwards_of(function):
-            if gone or backward.node not in self._gone:
+            if gone or backward.node not in self._unit.gone:
                 yield backward.node
         for node in calls_to(self._unit.project, function, self._trained):
-            if gone or node not in self._gone:
+            if gone or node not in self._unit.gone:
                 yield node
 
     def _steps(self, function: Function) -> list[ast.AST]:
         """Return what steps in a function: steps, and calls of functions that only step."""
-        found: list[ast.AST] = [
-            s.call for s in self._unit.steps_of(function) if s.call not in self._gone
-        ]
+        found: list[ast.AST] = [s.call for s in self._unit.live_steps(function)]
         for node in function.calls:
-            if node not in self._gone:
+            if node not in self._unit.gone:
                 if any(callee in self.helpers for callee in self._unit.project.callees(node)):
                     found.append(node)
         return found
@@ -98,7 +94,7 @@ class _Finder:
     def steps(self, helper: Function, site: CallSite) -> list[Step]:
         """Return the steps that a call takes, each of the optimizer as the caller names it, or of the call itself."""
         module, anchor = site.function.module, self.anchor(site)
-        own = [s for s in self._unit.steps_of(helper) if s.call not in self._gone]
+        own = self._unit.live_steps(helper)
         named = [step.text for s in own if (step := seen(self._unit, s, site)) is not None]
         optimizers = [ast.parse(text, mode="eval").body for text in named]
         if len(optimizers) < len(own) or not own:

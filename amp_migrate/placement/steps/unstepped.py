@@ -16,14 +16,13 @@ from amp_migrate.training.steppers import is_schedule
 from amp_migrate.training.steps import Backward
 
 
-def refuse_unstepped(unit: Unit, gone: set[ast.AST]) -> None:
+def refuse_unstepped(unit: Unit) -> None:
     """A unit that scales gradients but whose step is out of sight would train on scaled gradients."""
     if unit.steps:
         _refuse_steps_alone(unit)
         return
-    for backward in unit.backwards:
-        if backward.node not in gone:
-            raise _unstepped(unit, backward)
+    for backward in unit.live_backwards():
+        raise _unstepped(unit, backward)
     for site in unit.of(Kind.INITIALIZE):
         optimizers = elements(unit.options[site].arguments.get("optimizers"))
         if optimizers and not unit.options[site].idle:

@@ -17,10 +17,10 @@ from amp_migrate.project.rounds import runs_before
 from amp_migrate.training.beliefs import READS_GRADIENTS
 
 
-def refuse_scaled(unit: Unit, unscales: list[Unscale], gone: set[ast.AST]) -> None:
+def refuse_scaled(unit: Unit, unscales: list[Unscale]) -> None:
     """Raise `Cannot` for a clip of `master_params` that no `unscale_` of its optimizer precedes."""
     for site in unit.of(Kind.MASTER_PARAMS):
-        if site.node in gone or site.function in unit.clip_helpers or not _clipped(unit, site):
+        if site.node in unit.gone or site.function in unit.clip_helpers or not _clipped(unit, site):
             continue
         here = [u for u in unscales if u.function is site.function and _before(unit, u, site.node)]
         if not any(_same_optimizer(unit, u, site) for u in here):
@@ -37,23 +37,23 @@ def _unplaced(module: Module, node: ast.AST, used: str = "clipped") -> Cannot:
     )
 
 
-def refuse_helpers(unit: Unit, unscales: list[Unscale], gone: set[ast.AST]) -> None:
+def refuse_helpers(unit: Unit, unscales: list[Unscale]) -> None:
     """Raise `Cannot` for a call of a function that clips which no `unscale_` precedes."""
     for helper in unit.clip_helpers:
         for call in unit.project.calls_of(helper):
             here = [u for u in unscales if u.function is call.function]
-            if call.call not in gone and not any(_before(unit, u, call.call) for u in here):
+            if call.call not in unit.gone and not any(_before(unit, u, call.call) for u in here):
                 raise _unplaced(call.function.module, call.call)
 
 
-def refuse_unseen(unit: Unit, unscales: list[Unscale], gone: set[ast.AST]) -> None:
+def refuse_unseen(unit: Unit, unscales: list[Unscale]) -> None:
     """Raise `Cannot` for reads of gradients behind the call of a helper that runs a backward, which nothing unscales."""
-    trained = {b.function for b in unit.backwards if b.node not in gone}
-    stepped = {s.function for s in unit.steps if s.call not in gone}
+    trained = {b.function for b in unit.live_backwards()}
+    stepped = {s.function for s in unit.live_steps()}
     for function in upwards(unit.project, *trained) - trained - stepped:
         backwards = [node for node in function.calls if _only_runs(unit, node, trained, stepped)]
         unscaling = {u.function for u in unscales}
-        for use in uses(unit, function, gone, []) if backwards else ():
+        for use in uses(unit, function, []) if backwards else ():
             if isinstance(use.node, ast.Call) and unscaling & set(unit.project.callees(use.node)):
                 continue
             here = [u for u in unscales if u.function is function]

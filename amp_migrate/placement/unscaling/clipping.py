@@ -38,35 +38,35 @@ from amp_migrate.training.steps import (
 )
 
 
-def helpers(unit: Unit, gone: set[ast.AST]) -> set[Function]:
+def helpers(unit: Unit) -> set[Function]:
     """Return the functions that only clip, and whose callers all step: `unscale_` stands before their calls."""
     found = set()
     for function in {site.function for site in unit.of(Kind.MASTER_PARAMS)} - unit.training:
         calls = unit.project.calls_of(function)
         callers = {call.function for call in calls}
-        stepping = all(unit.steps_of(f) or indirect(unit, f, gone) for f in callers)
+        stepping = all(unit.steps_of(f) or indirect(unit, f) for f in callers)
         if calls and stepping and not any(unit.project.escapes(function)):
             found.add(function)
     return found
 
 
-def plan(unit: Unit, function: Function, gone: set[ast.AST], folded: set[ast.AST]) -> list[Unscale]:
-    """Return the `unscale_` calls that a function needs, in source order; `folded` are tests whose branches become one."""
+def plan(unit: Unit, function: Function) -> list[Unscale]:
+    """Return the `unscale_` calls that a function needs, in source order."""
     if function in unit.clip_helpers:
         return []
-    steps = [s for s in unit.steps_of(function) if s.call not in gone]
-    course = Course(unit, function, gone)
+    steps = unit.live_steps(function)
+    course = Course(unit, function)
     through = {i.seen: i for i in course.indirect}
     groups: dict[tuple[ast.Call | None, str], list[Use]] = {}
     chosen: dict[tuple[ast.Call | None, str], Step | None] = {}
     tree = function.module.tree
     rehearsed: dict[ast.Expr, list[Use]] = {}
-    for use in gradients.uses(unit, function, gone, [*steps, *through]):
-        reported = scaled_reads(unit, function, use, [*steps, *through], gone)
+    for use in gradients.uses(unit, function, [*steps, *through]):
+        reported = scaled_reads(unit, function, use, [*steps, *through])
         unit.scaled_reads |= reported
         if reported:
             continue
-        zeroing = cleared(unit, function, use, gone)
+        zeroing = cleared(unit, function, use)
         if zeroing is not None:
             rehearsed.setdefault(zeroing, []).append(use)
             continue
@@ -75,7 +75,7 @@ def plan(unit: Unit, function: Function, gone: set[ast.AST], folded: set[ast.AST
             behind = course.steps_behind_backwards(use.statement, use.node, [*steps, *through])
             if not behind:
                 continue
-        if behind and _waits_unscaled(unit, course, use, behind, folded):
+        if behind and _waits_unscaled(unit, course, use, behind):
             continue
         for step, text in _targets(unit, function, use, behind):
             mark = (step.call if step else None, text)
@@ -84,7 +84,7 @@ def plan(unit: Unit, function: Function, gone: set[ast.AST], folded: set[ast.AST
     result = [
         unscale_through(unit, course, through[step], mark[1], before, found)
         if (step := chosen[mark]) in through and not _outside(course, step, found)
-        else _unscale(unit, course, step, mark[1], before, found, gone)
+        else _unscale(unit, course, step, mark[1], before, found)
         for mark, all_found in groups.items()
         for before, found in _branches(tree, all_found)
     ]
@@ -144,7 +144,6 @@ def _unscale(
     text: str,
     first: ast.stmt,
     found: list[Use],
-    gone: set[ast.AST],
 ) -> Unscale:
     function = course.function
     tree = function.module.tree
@@ -154,7 +153,7 @@ def _unscale(
     behind = behind_backward(unit, course, found, taking)
     if step is None or behind is not None:
         return Unscale(function, first, text, behind=behind)
-    first = _between(unit, step, first, found, gone)
+    first = _between(unit, step, first, found)
     result = Unscale(function, first, text)
     anchor = step.anchor
     own = text == tree.segment(step.optimizer)
@@ -190,12 +189,10 @@ def _limit(course: Course, step: Step) -> ast.If | None:
     return boundary(step, backward, course.alike(step))
 
 
-def _waits_unscaled(
-    unit: Unit, course: Course, use: Use, behind: list[Step], folded: set[ast.AST]
-) -> bool:
+def _waits_unscaled(unit: Unit, course: Course, use: Use, behind: list[Step]) -> bool:
     """Tell whether gradients are read before their step waits for more, where AMP is off and none are scaled."""
     waiting = all(_outside(course, step, [use]) for step in behind)
-    return waiting and runs_unscaled(unit, course.function, use.node, folded)
+    return waiting and runs_unscaled(unit, course.function, use.node)
 
 
 def _outside(course: Course, step: Step, found: list[Use]) -> list[Use]:
@@ -220,14 +217,12 @@ def _before_any(course: Course, result: Unscale, steps: list[Step]) -> Unscale:
     return result
 
 
-def _between(
-    unit: Unit, step: Step, first: ast.stmt, found: list[Use], gone: set[ast.AST]
-) -> ast.stmt:
+def _between(unit: Unit, step: Step, first: ast.stmt, found: list[Use]) -> ast.stmt:
     """Return where to unscale gradients that are read between backward passes; `unscale_` runs once per step."""
     runs = partial(runs_before, unit.project, step.function)
     later: list[Backward] = []
-    for backward in unit.backwards_of(step.function):
-        if backward.node in gone or not runs(backward.node, step.call):
+    for backward in unit.live_backwards(step.function):
+        if not runs(backward.node, step.call):
             continue
         feeds = [is_one(unit.project, step.module, o, step.optimizer) for o in backward.optimizers]
         if not feeds or any(feeds):

@@ -14,14 +14,14 @@ from amp_migrate.project.rounds import runs_before
 from amp_migrate.training.steps import Step, children_of
 
 
-def cleared(unit: Unit, function: Function, use: Use, gone: set[ast.AST]) -> ast.Expr | None:
+def cleared(unit: Unit, function: Function, use: Use) -> ast.Expr | None:
     """Return the ``optimizer.zero_grad()`` that ends what a read of gradients belongs to; None where a step does.
 
     `update()` may stand there: nothing in the function holds gradients then that a step takes.
     """
     tree = function.module.tree
     runs = partial(runs_before, unit.project, function)
-    steps = [s for s in unit.steps_of(function) if s.call not in gone and runs(use.node, s.call)]
+    steps = [s for s in unit.live_steps(function) if runs(use.node, s.call)]
     zeroing = _next(unit, function, use.statement, steps)
     if zeroing is None or any(isinstance(lv, Loop) for lv in levels(tree, use.statement)):
         return None
@@ -29,7 +29,7 @@ def cleared(unit: Unit, function: Function, use: Use, gone: set[ast.AST]) -> ast
     named = tree.segment(use.optimizer) if use.optimizer is not None else name
     if named != name or name not in {step.text for step in steps}:
         return None
-    if not all(_fed_anew(unit, step, zeroing, gone) for step in steps):
+    if not all(_fed_anew(unit, step, zeroing) for step in steps):
         return None
     if not _always_fed(unit, function, use, zeroing):
         return None
@@ -88,11 +88,10 @@ def _next(unit: Unit, function: Function, stmt: ast.stmt, steps: list[Step]) -> 
     return None
 
 
-def _fed_anew(unit: Unit, step: Step, zeroing: ast.Expr, gone: set[ast.AST]) -> bool:
+def _fed_anew(unit: Unit, step: Step, zeroing: ast.Expr) -> bool:
     """Tell whether a backward runs between the zero_grad and a step."""
     return any(
-        backward.node not in gone
-        and runs_before(unit.project, step.function, zeroing, backward.node)
+        runs_before(unit.project, step.function, zeroing, backward.node)
         and runs_before(unit.project, step.function, backward.node, step.call)
-        for backward in unit.backwards_of(step.function)
+        for backward in unit.live_backwards(step.function)
     )

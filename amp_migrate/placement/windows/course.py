@@ -19,15 +19,14 @@ from amp_migrate.training.steps import Backward, Step
 
 
 class Course:
-    """The course of one function, without what is `gone`. A call that runs a backward elsewhere is one here."""
+    """The course of one function, without what is gone. A call that runs a backward elsewhere is one here."""
 
-    def __init__(self, unit: Unit, function: Function, gone: set[ast.AST]) -> None:
+    def __init__(self, unit: Unit, function: Function) -> None:
         self._unit = unit
         self.function = function
-        self._gone = gone
         self._graph: Graph = graph_of(unit.project, function)
         self._order: Order = self._graph.order(exceptions=False)
-        self.backwards = [b for b in unit.backwards_of(function) if b.node not in gone]
+        self.backwards = unit.live_backwards(function)
 
     @cached_property
     def indirect(self) -> list[Indirect]:
@@ -36,11 +35,11 @@ class Course:
 
     @cached_property
     def _through(self) -> list[Indirect]:
-        return indirect(self._unit, self.function, self._gone)
+        return indirect(self._unit, self.function)
 
     @cached_property
     def _hidden(self) -> Hidden:
-        return Hidden(self._unit, self.function, self._gone)
+        return Hidden(self._unit, self.function)
 
     def alike(self, step: Step) -> list[Step]:
         """Return what may step the optimizer of a step: that itself, others of the function, and calls that do."""

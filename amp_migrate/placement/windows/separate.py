@@ -22,12 +22,12 @@ from amp_migrate.project.rounds import last_before
 from amp_migrate.training.steps import Backward, Step, boundary, is_one
 
 
-def refuse_separate_windows(unit: Unit, gone: set[ast.AST]) -> None:
+def refuse_separate_windows(unit: Unit) -> None:
     """Refuse updates in two functions of one loop that accumulate: each changes the scale of the other's gradients."""
     accumulating = [
         step
         for function in dict.fromkeys(step.function for step in unit.steps)
-        if (step := _accumulated(unit, function, gone)) is not None
+        if (step := _accumulated(unit, function)) is not None
     ]
     for first, second in itertools.combinations(accumulating, 2):
         differ = not _share_optimizer(unit, first, second)
@@ -45,18 +45,17 @@ def refuse_separate_windows(unit: Unit, gone: set[ast.AST]) -> None:
             )
 
 
-def refuse_waiting_beside(unit: Unit, gone: set[ast.AST]) -> None:
+def refuse_waiting_beside(unit: Unit) -> None:
     """Refuse an optimizer that accumulates gradients over rounds in each of which another one steps."""
-    for step in unit.steps:
-        backwards = [b for b in unit.backwards_of(step.function) if _is_fed(unit, b, step)]
-        backwards = [b for b in backwards if b.node not in gone]
-        if step.call in gone or not backwards:
+    for step in unit.live_steps():
+        backwards = [b for b in unit.live_backwards(step.function) if _is_fed(unit, b, step)]
+        if not backwards:
             continue
         limit = boundary(step, backwards[0].node)
         if limit is None or not _waits_for_rounds(unit, step, limit):
             continue
-        for other in unit.steps_of(step.function):
-            apart = not inside(step.tree, other.call, limit) and other.call not in gone
+        for other in unit.live_steps(step.function):
+            apart = not inside(step.tree, other.call, limit)
             if apart and _steps_each_round(unit, other, step, limit, backwards[0].node):
                 raise Cannot(
                     "AMP905",
@@ -105,14 +104,14 @@ def _scaled_apart(unit: Unit, first: Function, second: Function) -> bool:
     return unit.home.is_attribute(first) and unit.home.is_attribute(second)
 
 
-def refuse_unscaled_windows(unit: Unit, unscales: list[Unscale], gone: set[ast.AST]) -> None:
+def refuse_unscaled_windows(unit: Unit, unscales: list[Unscale]) -> None:
     """Refuse `unscale_` beside a backward whose gradients a step elsewhere lets accumulate."""
     for unscale in unscales:
         function = unscale.function
-        if unit.steps_of(function) or indirect(unit, function, gone):
+        if unit.steps_of(function) or indirect(unit, function):
             continue
-        for step in unit.steps:
-            if step.call not in gone and any(_waits(unit, step, function)):
+        for step in unit.live_steps():
+            if any(_waits(unit, step, function)):
                 raise Cannot(
                     "AMP908",
                     function.module,
@@ -142,12 +141,12 @@ def _share_optimizer(unit: Unit, a: Step, b: Step) -> bool:
     return ours == theirs and (ours is not None or same(a.optimizer, b.optimizer))
 
 
-def _accumulated(unit: Unit, function: Function, gone: set[ast.AST]) -> Step | None:
+def _accumulated(unit: Unit, function: Function) -> Step | None:
     """Return a step of a function that waits for the backward passes of several calls."""
-    backwards = [b.node for b in unit.backwards_of(function) if b.node not in gone]
-    for step in unit.steps_of(function):
+    backwards = [b.node for b in unit.live_backwards(function)]
+    for step in unit.live_steps(function):
         last = last_before(unit.project, function, backwards, step.call)
-        if step.call in gone or not last or loop_of(step.tree, last[-1]) is not None:
+        if not last or loop_of(step.tree, last[-1]) is not None:
             continue
         window = boundary(step, last[-1])
         if window is not None and not _zeroes_outside(unit, function, window):

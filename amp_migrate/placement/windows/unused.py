@@ -19,16 +19,16 @@ from amp_migrate.training.steps import Backward, is_one
 Place = tuple[Module, ast.AST]
 
 
-def unused(unit: Unit, gone: set[ast.AST], moved: Iterable[ast.stmt] = ()) -> Iterator[Place]:
+def unused(unit: Unit, moved: Iterable[ast.stmt] = ()) -> Iterator[Place]:
     """Yield the scaled backward passes whose gradients are cleared before any step; of a shared helper, the call of it.
 
     What clears in a statement of `moved` does not, as that will stand behind the step.
     """
     if unit.plain or not unit.steps:
         return
-    for backward in unit.backwards:
-        if backward.scaled and backward.node not in gone:
-            uses = _Uses(unit, gone | set(_clears_others(unit, backward)), set(moved))
+    for backward in unit.live_backwards():
+        if backward.scaled:
+            uses = _Uses(unit, set(_clears_others(unit, backward)), set(moved))
             end = points_of(unit.project, backward.function, backward.node)[-1:]
             yield from uses.lost(backward.function, end, (backward.module, backward.node))
 
@@ -48,9 +48,9 @@ def _clears_others(unit: Unit, backward: Backward) -> Iterator[ast.Call]:
 class _Uses:
     """Follows gradients from some points to the steps that may take them."""
 
-    def __init__(self, unit: Unit, gone: set[ast.AST], moved: set[ast.stmt]) -> None:
+    def __init__(self, unit: Unit, others: set[ast.AST], moved: set[ast.stmt]) -> None:
         self._unit = unit
-        self._gone = gone
+        self._gone = unit.gone | others
         self._moved = moved
         self._stepping = {step.function for step in unit.steps}
         self._begun: dict[Function, bool] = {}

@@ -59,9 +59,7 @@ def decide(context: Context) -> Iterator[Decision]:
         r for r in places.regions if _ran_under_apex(context, r) and not disabled.holds(r.function)
     ]
     aside = [
-        region
-        for region in others(context.unit, context.gone_nodes, regions)
-        if context.casts.runs(region.function)
+        region for region in others(context.unit, regions) if context.casts.runs(region.function)
     ]
     apart = cast_at(context, aside, disabled)
     shared = [r for r in apart.regions if r in aside and serves_others(context.unit, r.function)]

@@ -109,7 +109,7 @@ def _calling(context: Context, call: CallSite) -> Region | None:
     stmt = module.tree.statement(call.call)
     if not isinstance(stmt, ast.Expr | ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Return):
         return None
-    if call.call in context.gone_nodes or calls_method(stmt, "backward"):
+    if call.call in context.unit.gone or calls_method(stmt, "backward"):
         return None
     unit, trains = context.unit, context.unit.training
     for node in ast.walk(stmt):

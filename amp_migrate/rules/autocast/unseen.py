@@ -31,7 +31,7 @@ def unseen(context: Context, cast: Collection[Region]) -> Iterator[tuple[Functio
             module, _, last = name.rpartition(".")
             if not module or module.split(".")[0] in _KNOWN or last[:1].isupper():
                 continue
-            if name in told or call in inside or call in context.gone_nodes:
+            if name in told or call in inside or call in context.unit.gone:
                 continue
             given = (values.groups(function.module, a) for a in all_given(call))
             if not any(groups & networks for groups in given):

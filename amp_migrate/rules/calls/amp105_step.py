@@ -69,7 +69,7 @@ def decide(context: Context) -> Iterator[Decision]:
     for function in functions:
         steps = [s for s in context.unit.steps_of(function) if not context.is_gone(s.call)]
         backwards = [b for b in context.unit.backwards_of(function) if not context.is_gone(b.node)]
-        early = [s for s in steps if is_early(context.unit, s, context.gone_nodes)]
+        early = [s for s in steps if is_early(context.unit, s)]
         for step in early:
             yield _workaround(step)
         steps = [s for s in steps if s not in early]

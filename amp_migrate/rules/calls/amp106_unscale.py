@@ -95,9 +95,9 @@ def _plain(context: Context, site: Site) -> tuple[str, ast.expr] | None:
 def _lost(context: Context) -> Iterator[Decision]:
     """Report micro-batches whose gradients are cleared before the step, where no correction keeps them."""
     unit = context.unit
-    lost = lost_windows(unit, context.gone_nodes, context.settings.enabled("AMP201"))
-    moved = [zeroing.statement for zeroing in before_step(unit, context.gone_nodes)]
-    never = dict.fromkeys(unused(unit, context.gone_nodes, moved))
+    lost = lost_windows(unit, context.settings.enabled("AMP201"))
+    moved = [zeroing.statement for zeroing in before_step(unit)]
+    never = dict.fromkeys(unused(unit, moved))
     for backward in unit.backwards if not unit.plain else ():
         place = backward.module, backward.node
         if backward.node in lost and (lost[backward.node] is not None or place not in never):

@@ -52,7 +52,7 @@ class {name}({base}):
 
 def decide(context: Context) -> Iterator[Decision]:
     """Ask the GradScaler for an overflow, and make it remember."""
-    found = list(reads(context.unit, context.gone_nodes))
+    found = list(reads(context.unit))
     if not found:
         return
     first = found[0][0]

@@ -177,7 +177,7 @@ def _call(context: Context, site: Site, scaler: str, name: str) -> Edit:
     parent = tree.parent(site.node)
     if isinstance(parent, ast.IfExp) and parent.body is site.node and not site.call.args:
         if context.unit.availability[site.module].known(parent.test):
-            context.gone_nodes.update(ast.walk(parent))
+            context.unit.gone.update(ast.walk(parent))
             off = " if {0}.is_enabled() else None" if _none_when_off(context, site, parent) else ""
             return ReplaceExpression(tree.span(parent), f"{scaler}.{name}(){off.format(scaler)}")
     return ReplaceExpression(tree.span(site.call.func), f"{scaler}.{name}")

@@ -23,7 +23,7 @@ def undeclared(context: Context, site: Site, rest: Callable[[Site], str]) -> Ite
     if site is not own[-1] or function.node is None:
         return
     going = {s.statement for s in own}
-    gone = {n for stmt in going for n in ast.walk(stmt)} | context.gone_nodes
+    gone = {n for stmt in going for n in ast.walk(stmt)} | context.unit.gone
     kept = {bound_name(node) for node in function.own_nodes if node not in gone}
     for other in own:
         if not context.is_gone(other.node):

@@ -40,8 +40,8 @@ def decide(context: Context) -> Iterator[Decision]:
     if not context.settings.enabled(RULE.code):
         return
     seen: set[ast.If] = set()
-    lost = lost_windows(context.unit, context.gone_nodes, context.settings.enabled("AMP201"))
-    for step, backward, limit in windows(context.unit, context.gone_nodes):
+    lost = lost_windows(context.unit, context.settings.enabled("AMP201"))
+    for step, backward, limit in windows(context.unit):
         if limit in seen:
             continue
         seen.add(limit)

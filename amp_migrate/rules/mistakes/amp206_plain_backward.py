@@ -46,7 +46,7 @@ def decide(context: Context) -> Iterator[Decision]:
 
 
 def _runs_unscaled(context: Context, backward: Backward) -> bool:
-    return runs_unscaled(context.unit, backward.function, backward.node, context.branches.folded())
+    return runs_unscaled(context.unit, backward.function, backward.node)
 
 
 def decide_in_apex(context: Context) -> Iterator[Decision]:

@@ -20,10 +20,9 @@ def fixes(context: Context) -> Iterator[Decision]:
     form in Apex.
     """
     unit = context.unit
-    context.gone_nodes = set()
+    unit.gone = set()
     functions = dict.fromkeys(unscale.function for unscale in context.unscales)
-    gone, folded = context.gone_nodes, context.branches.folded()
-    context.unscales = [u for f in functions for u in clipping.plan(unit, f, gone, folded)]
+    context.unscales = [u for f in functions for u in clipping.plan(unit, f)]
     found = [module for module in modules() if module.RULE.family == FAMILY]
     for module in sorted(found, key=lambda m: (m.RULE.order, m.RULE.code)):
         yield from getattr(module, "decide_in_apex", module.decide)(context)

@@ -39,7 +39,7 @@ def decide(context: Context) -> Iterator[Decision]:
     """Move the zero_grad calls that defeat accumulation."""
     if not context.settings.enabled(RULE.code):
         return
-    for zeroing in every_micro_batch(context.unit, context.gone_nodes):
+    for zeroing in every_micro_batch(context.unit):
         tree = zeroing.module.tree
         span = tree.span(zeroing.statement)
         edit = (

@@ -43,12 +43,12 @@ RULE = Rule("AMP204", "zero_grad is missing or precedes the step", Safety.CHANGE
 def decide(context: Context) -> Iterator[Decision]:
     """Move or add zero_grad."""
     enabled = context.settings.enabled(RULE.code)
-    for step, test in after_some_steps(context.unit, context.gone_nodes):
+    for step, test in after_some_steps(context.unit):
         if not enabled or not leaves_first(step, test):
             raise _cleared_at_times(step, test)
     if not enabled:
         return
-    for zeroing in before_step(context.unit, context.gone_nodes):
+    for zeroing in before_step(context.unit):
         tree = zeroing.module.tree
         move = Move(
             tree.span(zeroing.statement), tree.span(outermost_anchor(zeroing.step)), after=True
@@ -57,7 +57,7 @@ def decide(context: Context) -> Iterator[Decision]:
             "zero_grad between backward and step threw the gradients away; it moves behind the step"
         )
         yield decision(RULE, Status.FIXED, zeroing.module, zeroing.statement, message, [move])
-    for step, test in after_some_steps(context.unit, context.gone_nodes):
+    for step, test in after_some_steps(context.unit):
         message = (
             "the second step used the gradients of the first again; zero_grad follows every step"
         )

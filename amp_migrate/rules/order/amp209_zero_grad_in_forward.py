@@ -42,7 +42,7 @@ def decide(context: Context) -> Iterator[Decision]:
     """Move zero_grad statements out of the regions."""
     if not context.settings.enabled(RULE.code) or context.casts.never:
         return
-    moved = {z.statement for z in every_micro_batch(context.unit, context.gone_nodes)}
+    moved = {z.statement for z in every_micro_batch(context.unit)}
     for region in context.unit.regions:
         for stmt in in_region(region):
             if stmt in moved and context.settings.enabled("AMP201"):

@@ -40,7 +40,7 @@ def decide(context: Context) -> Iterator[Decision]:
     """Report scheduler steps beside an accumulation boundary."""
     if not context.settings.enabled(RULE.code):
         return
-    for step, _, limit in windows(context.unit, context.gone_nodes):
+    for step, _, limit in windows(context.unit):
         for stmt in step.tree.block(limit):
             if (
                 _steps_schedule(context.unit.project, step.module, stmt)
