@@ -95,6 +95,5 @@ def _given_name(loss: ast.expr) -> str | None:
 
 
 def _free(function: Function, names: Iterable[str], taken: Iterable[str] = ()) -> str:
-    top = function.node if function.node is not None else function.module.tree.module
-    taken = variables(top) | set(taken)
+    taken = variables(function.scope) | set(taken)
     return next((name for name in names if name not in taken), "scaled_input")

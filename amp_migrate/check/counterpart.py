@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from amp_migrate.check.events.sides import Side, key
 from amp_migrate.flow.cfg.points import Kind as PointKind
-from amp_migrate.project import Function
+from amp_migrate.project import Function, order
 
 _HAPPENS = (PointKind.LOAD, PointKind.CALL, PointKind.STORE, PointKind.OPERATE)
 _COMPOUND = (ast.If, ast.While, ast.For, ast.AsyncFor, ast.With, ast.AsyncWith, ast.Try, ast.Match)
@@ -63,7 +63,7 @@ def _like(old: Function, new: Function, statement: ast.stmt) -> ast.stmt | None:
 def statements(function: Function) -> Sequence[ast.stmt]:
     """Return the statements of a function in the order of the text."""
     found = [node for node in function.own_nodes if isinstance(node, ast.stmt)]
-    return sorted(found, key=lambda s: (s.lineno, s.col_offset))
+    return sorted(found, key=order.key)
 
 
 def heads(statement: ast.stmt) -> str:

@@ -107,6 +107,11 @@ class Function:
         return tuple(node for node in self.own_nodes if isinstance(node, ast.Call))
 
     @cached_property
+    def all_calls(self) -> tuple[ast.Call, ...]:
+        """The calls that stand in it, in nested functions too."""
+        return tuple(node for node in self.all_nodes if isinstance(node, ast.Call))
+
+    @cached_property
     def all_nodes(self) -> tuple[ast.AST, ...]:
         """All that stands in it, from the scope down."""
         return tuple(every(self.scope))

@@ -170,7 +170,7 @@ class Project:
         if isinstance(node, ast.Attribute):
             for base in self._meanings(module, node.value, depth + 1):
                 found += self.lookup.member(base, node.attr)
-            found += self._methods(module, node)
+            found += self.methods(module, node.value, node.attr)
         if not found:
             found = [
                 fact.function if isinstance(fact, (Bound, Partial)) else fact
@@ -179,10 +179,10 @@ class Project:
             ]
         return list(dict.fromkeys(found))
 
-    def _methods(self, module: Module, node: ast.Attribute) -> list[Meaning]:
-        classes = self.values.instance_classes(module, node.value)
-        methods = [cls.method(node.attr) for cls in classes]
-        return [method for method in methods if method is not None]
+    def methods(self, module: Module, node: ast.expr, *names: str) -> list[Function]:
+        """Return the methods that the objects which an expression may hold have under some names."""
+        classes = self.values.instance_classes(module, node)
+        return [m for cls in classes for name in names if (m := cls.method(name)) is not None]
 
     def callees(self, call: ast.Call) -> list[Function]:
         """Return the functions of the project that `call` may reach (a constructor's ``__init__``)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
+from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import mentions, path
 from amp_migrate.project import Class, Function, Module, Project
 
@@ -27,6 +28,15 @@ def runs(cls: Class, method: Function) -> bool:
         if own is not None and not mentions(own.scope, "super"):
             return False
     return False
+
+
+def sets(cls: Class, name: str) -> bool:
+    """Tell whether the methods of a class or of a base set an attribute of a name, of whatever object."""
+    return any(
+        isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Store)
+        for owner in cls.mro()
+        for node in every(owner.node)
+    )
 
 
 def properties(project: Project, function: Function, text: str) -> Iterator[Function]:

@@ -155,8 +155,7 @@ def run_first(project: Project, module: Module, call: ast.Call) -> ast.expr | No
 
 def named(function: Function, name: str) -> ast.Name | ast.arg | None:
     """Return a mention of a variable in a function, or its parameter of that name."""
-    top = function.node if function.node is not None else function.module.tree.module
-    for node in walk(top):
+    for node in walk(function.scope):
         if isinstance(node, ast.Name) and node.id == name:
             return node
     parameters = arguments_of(function.node.args) if function.node is not None else []

@@ -10,7 +10,7 @@ from amp_migrate.facts.mark import Mark
 from amp_migrate.facts.paths import path
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import AUTOCASTS, CALLED_AUTOCAST, WITHOUT_GRADIENTS
-from amp_migrate.training.bindings import bound_value, returned
+from amp_migrate.training.bindings import returned, values_of
 
 _DECIDED = "torch.set_grad_enabled"
 _SCALES = frozenset({"apex.amp.scale_loss", "apex.amp.handle.scale_loss"})
@@ -67,11 +67,11 @@ def _contexts(
         yield from _contexts(project, module, node.body, seen)
         yield from _contexts(project, module, node.orelse, seen)
     elif isinstance(node, ast.Name):
-        for value in _bound(module, node):
+        for value in values_of(module, node):
             yield from _contexts(project, module, value, seen)
     elif isinstance(node, ast.Call):
         yield from _handed_out(project, node, seen)
-        for value in _bound(module, node.func):
+        for value in values_of(module, node.func) if isinstance(node.func, ast.Name) else ():
             if value in seen:  # a name that is bound anew to a partial of itself
                 continue
             if isinstance(value, ast.Call) and last_name(value) == "partial" and value.args:
@@ -88,16 +88,6 @@ def _handed_out(project: Project, node: ast.Call, seen: set[ast.AST]) -> Iterato
     ]
     if all(given):
         yield from (found for each in given for found in each)
-
-
-def _bound(module: Module, node: ast.expr) -> Iterator[ast.expr]:
-    """Yield what a name is bound to."""
-    if not isinstance(node, ast.Name):
-        return
-    for binding in module.scopes.bound(node):
-        value = bound_value(module, binding)
-        if value is not None:
-            yield value
 
 
 def _stated(project: Project, module: Module, node: ast.expr) -> Context | None:

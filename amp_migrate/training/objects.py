@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cached_property
 
-from amp_migrate.facts.paths import all_given
+from amp_migrate.facts.paths import all_given, outward
 from amp_migrate.project import Module, Project
 from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS, SCALER_CLASSES
 from amp_migrate.training.bindings import bases
@@ -240,8 +240,8 @@ class Objects:
             for argument in all_given(call):
                 for base in bases(module, argument, set()):
                     found |= self.groups(module, base)
-                    for around_it in _around(base):
-                        around |= self.groups(module, around_it)
+                    for part in outward(base):
+                        around |= self.groups(module, part)
         return found or None, around - found
 
     def _inside(self, made: list[Call]) -> set[int]:
@@ -251,7 +251,7 @@ class Objects:
             for module, call in made
             for argument in all_given(call)
             for base in bases(module, argument, set())
-            for part in (base, *_around(base))
+            for part in outward(base)
         )
         return {name for name in held if name is not None}
 
@@ -279,10 +279,3 @@ class Objects:
             return None
         group = self._values.group(module, call)
         return next((o.number for o in self.optimizers if group in o.groups), None)
-
-
-def _around(part: ast.expr) -> Iterator[ast.expr]:
-    """Yield what an expression is spelt as a part of, from the inside out."""
-    while isinstance(part, ast.Attribute | ast.Subscript):
-        part = part.value
-        yield part

@@ -67,9 +67,7 @@ def calls_in(regions: Iterable[Region]) -> Iterator[tuple[Module, ast.Call]]:
 
 def functions_run(project: Project, module: Module, call: ast.Call) -> list[Function]:
     """Return the functions that a call runs, the `forward` of the networks and criteria among them."""
-    classes = project.values.instance_classes(module, call.func)
-    forwards = [cls.method("forward") for cls in classes]
-    return [*project.callees(call), *(f for f in forwards if f is not None)]
+    return [*project.callees(call), *project.methods(module, call.func, "forward")]
 
 
 def run_below(project: Project, function: Function) -> Iterator[Function]:

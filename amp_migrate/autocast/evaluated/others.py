@@ -76,8 +76,8 @@ def _is_under(unit: Unit, function: Function, taken: set[ast.AST], trained: set[
 def _trains(unit: Unit, module: Module, func: ast.expr) -> bool:
     """Tell whether the forward pass of a network runs a backward or a step of the unit."""
     trains = unit.training
-    forwards = [cls.method("forward") for cls in unit.project.values.instance_classes(module, func)]
-    return any(f is not None and trains & reachable(unit.project, f) for f in forwards)
+    forwards = unit.project.methods(module, func, "forward")
+    return any(trains & reachable(unit.project, f) for f in forwards)
 
 
 def _run(unit: Unit, module: Module, call: ast.Call) -> ast.expr | None:

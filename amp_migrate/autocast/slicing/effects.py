@@ -116,8 +116,8 @@ class Effects:
         called: list[list[int]] = []
         for member in queue:
             own: dict[int, None] = {}
-            for part in member.own_nodes:
-                for callee in self._project.callees(part) if isinstance(part, ast.Call) else ():
+            for call in member.calls:
+                for callee in self._project.callees(call):
                     if callee not in self._known:
                         if callee not in found:
                             found[callee] = len(queue)

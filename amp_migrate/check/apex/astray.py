@@ -122,12 +122,9 @@ class Astray:
             if _network(call.func, names):
                 yield Stray(function, call, around)
             for callee in self._project.callees(call):
-                for site in self._project.calls_of(callee):
-                    if site.call is call:
-                        given = self._project.arguments(site, callee)
-                        onward = {n for n, v in given.items() if _is_one(v, names)}
-                        inside = (*around, (function, call))
-                        yield from self._within(callee, frozenset(onward), inside)
+                given = self._project.given(call, callee)
+                onward = {n for n, v in given.items() if _is_one(v, names)}
+                yield from self._within(callee, frozenset(onward), (*around, (function, call)))
 
     def _kept(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 
 from amp_migrate.check.apex.assumed import Facts
@@ -12,7 +12,7 @@ from amp_migrate.check.apex.disabling import Disabling, States
 from amp_migrate.check.apex.imported import Imports, as_import
 from amp_migrate.facts.paths import all_given, looked_up
 from amp_migrate.flow.cfg.points import Kind, Point
-from amp_migrate.project import Anonymous, Function, Module, Project
+from amp_migrate.project import Anonymous, Function
 from amp_migrate.project.imported import importers
 from amp_migrate.project.once import kept
 from amp_migrate.project.reach import reachable, upwards
@@ -24,6 +24,7 @@ ON: States = frozenset({True})
 UNSURE: States = frozenset({None})
 _NOTHING = Facts()
 _PROTOCOLS = ("__call__", "__getitem__", "__iter__", "__next__")
+"""The methods by which Python itself goes through or calls the objects that a library is given."""
 
 
 _Run = tuple[Function, bool]
@@ -274,15 +275,9 @@ def handed(program: Program, call: ast.Call) -> list[Function]:
     module = project.module_of(call)
     if project.external(module, call.func) is None:
         return []
-    given = [*program.calls.handed(call), *_protocols(project, module, call)]
+    by_python = (m for g in all_given(call) for m in project.methods(module, g, *_PROTOCOLS))
+    given = [*program.calls.handed(call), *by_python]
     return [f for f in given if f.node is not None and not project.callers(f)]
-
-
-def _protocols(project: Project, module: Module, call: ast.Call) -> Iterator[Function]:
-    """Yield the methods by which Python itself goes through or calls the objects that a library is given."""
-    for value in all_given(call):
-        for cls in project.instance_classes(module, value):
-            yield from (m for name in _PROTOCOLS if (m := cls.method(name)) is not None)
 
 
 def runs_each(call: ast.Call, callees: Sequence[Function]) -> bool:

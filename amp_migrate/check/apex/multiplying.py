@@ -71,9 +71,7 @@ class Multiplying:
 
 def _made(cls: Class) -> Iterator[tuple[Module, ast.Call]]:
     for method in cls.methods.values():
-        for node in method.own_nodes:
-            if isinstance(node, ast.Call):
-                yield cls.module, node
+        yield from ((cls.module, call) for call in method.calls)
 
 
 def _is_layer(name: str) -> bool:

@@ -95,8 +95,8 @@ class Again:
         return any(
             values.groups(now.module, argument) & set(groups)
             for now in self.new.functions.get(key(function), ())
-            for node in now.all_nodes
-            if isinstance(node, ast.Call) and spelled(node) == spelled(call)
+            for node in now.all_calls
+            if spelled(node) == spelled(call)
             for argument in all_given(node)
         )
 
@@ -151,6 +151,6 @@ class Again:
         return any(
             native.at(now, node, begun.get(now, off)) is not Casts.OFF
             for now in self.new.functions.get(key(function), ())
-            for node in now.all_nodes
-            if isinstance(node, ast.Call) and spelled(node) == spelled(call)
+            for node in now.all_calls
+            if spelled(node) == spelled(call)
         )

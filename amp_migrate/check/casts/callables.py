@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from amp_migrate.check.events.labels import called, text_of
 from amp_migrate.facts.paths import all_given, tail
 from amp_migrate.project import Module, Project
+from amp_migrate.project.order import key
 from amp_migrate.training.beliefs import RUNS_GIVEN, WRAPS_GIVEN
 from amp_migrate.training.bindings import bound_value
 from amp_migrate.training.forwards.given import Given
@@ -31,7 +32,7 @@ class Callables:
         if self._runs(module, call.func, set()):
             return True
         given = is_given(call) and not self._is_own(module, call)
-        return given and any(self._runs(module, a, set()) for a in _arguments(call))
+        return given and any(self._runs(module, a, set()) for a in all_given(call))
 
     def _is_own(self, module: Module, call: ast.Call) -> bool:
         """Tell whether a call is of a method or function that is named as one which runs what it is given."""
@@ -59,7 +60,7 @@ class Callables:
         elif isinstance(node, ast.Call):
             seen = self._project.callees(node)
             wraps = not seen and tail(node) in WRAPS_GIVEN
-            yield from _arguments(node) if wraps else self._given.of_call(module, node)
+            yield from all_given(node) if wraps else self._given.of_call(module, node)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             for binding in module.scopes.bound(node):
                 value = bound_value(module, binding)
@@ -76,22 +77,14 @@ def spelled(call: ast.Call) -> str:
     """Return how a call names what it runs, on either side."""
     if not is_given(call):
         return called(call.func)
-    return f"{called(call.func)}({', '.join(text_of(a) for a in _arguments(call))})"
-
-
-def _arguments(call: ast.Call) -> list[ast.expr]:
-    return all_given(call)
+    return f"{called(call.func)}({', '.join(text_of(a) for a in all_given(call))})"
 
 
 def counterparts(
     was: Collection[ast.Call], now: Sequence[ast.Call], call: ast.Call
 ) -> list[ast.Call]:
     """Return what a call was before, all that read the same where their number changed."""
-    ordered = sorted(was, key=_position)
+    ordered = sorted(was, key=key)
     if len(was) == len(now):
-        return [ordered[sorted(now, key=_position).index(call)]]
+        return [ordered[sorted(now, key=key).index(call)]]
     return ordered
-
-
-def _position(call: ast.Call) -> tuple[int, int]:
-    return call.lineno, call.col_offset

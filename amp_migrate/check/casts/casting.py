@@ -11,7 +11,7 @@ from amp_migrate.check.apex.initialized import handed, of_one_kind, runs_each
 from amp_migrate.check.casts.enabled import Enabled
 from amp_migrate.facts.closure import spread
 from amp_migrate.facts.paths import argument
-from amp_migrate.project import Class, Function, Project
+from amp_migrate.project import Class, Function
 from amp_migrate.project.reach import reachable
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.beliefs import AUTOCASTS
@@ -147,8 +147,7 @@ class Casting:
         """Tell whether functions have blocks of their own, or call some that have."""
 
         def callees(function: Function) -> Iterator[Function]:
-            calls = (node for node in function.all_nodes if isinstance(node, ast.Call))
-            return (callee for call in calls for callee in self._project.callees(call))
+            return (callee for call in function.all_calls for callee in self._project.callees(call))
 
         return any(
             isinstance(node, ast.withitem) and self._context(function, node.context_expr)
@@ -177,7 +176,7 @@ class Casting:
                     continue
                 callees = [f for f in self._program.calls.run(point.node) if not never(f)]
                 if inside_networks and not callees:
-                    callees = forwards(self._project, point.node)
+                    callees = self._project.methods(function.module, point.node.func, "forward")
                 later = [] if callees or sure else handed(self._program, point.node)
                 if not (callees or later) or not self.enabled.reached(function, point.node):
                     continue
@@ -193,12 +192,6 @@ class Casting:
                         begins[callee] = held | found
                         queue.append(callee)
         return begins
-
-
-def forwards(project: Project, call: ast.Call) -> list[Function]:
-    """Return the forwards of the networks of the project that a call runs."""
-    classes = project.values.instance_classes(project.module_of(call), call.func)
-    return [found for cls in classes if (found := cls.method("forward")) is not None]
 
 
 def typed_anew(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 
 from amp_migrate.check.apex.assumed import Facts, guards
 from amp_migrate.facts.below import every
-from amp_migrate.facts.paths import argument, tail
+from amp_migrate.facts.paths import argument, tail, variables
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.project import CallSite, Function
 from amp_migrate.protocol.code.program import Program
@@ -75,7 +75,7 @@ class Enabled:
         """Return what an expression of parameters comes out as for the arguments of a call."""
         given = self._project.arguments(site, function)
         defaults = function.parameters.defaults
-        values = {name: given.get(name, defaults.get(name)) for name in _names(node)}
+        values = {name: given.get(name, defaults.get(name)) for name in variables(node)}
         if any(value is None for value in values.values()):
             return None
         settled = {n: self._settled(site.function, v) for n, v in values.items() if v is not None}
@@ -83,7 +83,7 @@ class Enabled:
 
     def _is_given(self, function: Function, node: ast.expr) -> bool:
         """Tell whether an expression depends on parameters of a function alone, which it never binds anew."""
-        names = set(_names(node))
+        names = variables(node)
         scopes = function.module.scopes
         return bool(names) and all(
             name in function.parameters.names
@@ -156,10 +156,6 @@ class _Given(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         return self._values.get(node.id, node)
-
-
-def _names(node: ast.expr) -> Iterator[str]:
-    return (part.id for part in every(node) if isinstance(part, ast.Name))
 
 
 def asks_scaler(node: ast.expr) -> bool:

@@ -30,7 +30,7 @@ from amp_migrate.check.casts.differing import (
 )
 from amp_migrate.check.casts.lacking import Lacking
 from amp_migrate.check.casts.losses import Losses
-from amp_migrate.check.casts.networks import Networks, run_by
+from amp_migrate.check.casts.networks import Networks
 from amp_migrate.check.casts.operators import Operators
 from amp_migrate.check.casts.scalers import DISABLED, ENABLED, Scalers
 from amp_migrate.check.events.claims import UNCAST as LEFT_UNCAST
@@ -41,6 +41,7 @@ from amp_migrate.flow.assumption import NOTHING
 from amp_migrate.flow.cfg.points import Kind as PointKind
 from amp_migrate.project import Function
 from amp_migrate.project.reach import upwards
+from amp_migrate.training.region import functions_run
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,8 +244,8 @@ class Forwards:
         return [
             (function, node)
             for function in self._old(at[0])
-            for node in function.all_nodes
-            if isinstance(node, ast.Call) and spelled(node) == at[1]
+            for node in function.all_calls
+            if spelled(node) == at[1]
         ]
 
     def _cast_before(self, at: Where) -> bool:
@@ -261,9 +262,10 @@ class Forwards:
 
     def _runs_in(self, at: Where, call: ast.Call) -> list[Function]:
         """Return the functions of the new text that a call of the old or the new one runs."""
-        found = run_by(self.new.project, call)
-        for _, node in self._spelled(at):
-            found += self._same(run_by(self.old.project, node))
+        project = self.new.project
+        found = functions_run(project, project.module_of(call), call)
+        for function, node in self._spelled(at):
+            found += self._same(functions_run(self.old.project, function.module, node))
         return found
 
     def _old(self, name: Key) -> Sequence[Function]:

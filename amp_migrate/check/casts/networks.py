@@ -10,13 +10,12 @@ from functools import cached_property
 from amp_migrate.check.apex.assumed import Initialize
 from amp_migrate.check.apex.multiplying import Multiplying
 from amp_migrate.check.casts.callables import Callables, spelled
-from amp_migrate.check.casts.casting import forwards
 from amp_migrate.check.casts.results import handed_back
 from amp_migrate.check.events.labels import Does, Labels
 from amp_migrate.facts.below import children
 from amp_migrate.facts.closure import spread
 from amp_migrate.facts.paths import all_given, argument, path, tail
-from amp_migrate.project import Function, Module, Project
+from amp_migrate.project import Function, Module
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.beliefs import (
     COPIES,
@@ -279,8 +278,3 @@ def _may_run_part(module: Module, call: ast.Call, name: str) -> bool:
 
 def _widens(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Attribute) and call.func.attr in ("float", "double")
-
-
-def run_by(project: Project, call: ast.Call) -> list[Function]:
-    """Return the functions that a call runs, the forward of a network of the project included."""
-    return [*project.callees(call), *forwards(project, call)]

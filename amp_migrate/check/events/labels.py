@@ -229,7 +229,7 @@ def called(node: ast.expr) -> str:
 
 def _steps_unseen(project: Project, function: Function) -> bool:
     """Tell whether a function steps what is not seen, or itself by name alone: the optimizer around which it stands."""
-    steps = (n for n in function.own_nodes if isinstance(n, ast.Call) and tail(n) == "step")
+    steps = (call for call in function.calls if tail(call) == "step")
     return any(set(project.callees(step)) <= {function} for step in steps)
 
 

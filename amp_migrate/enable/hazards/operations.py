@@ -205,10 +205,9 @@ class Hazards:
                 if method in found:
                     continue
                 found[method] = None
-                for call in method.all_nodes:
-                    if isinstance(call, ast.Call):
-                        made = self._project.constructed(call)
-                        classes += [c for c in made if c not in classes]
+                for call in method.all_calls:
+                    made = self._project.constructed(call)
+                    classes += [c for c in made if c not in classes]
         helpers = {f for function in found for f in reachable(self._project, function)}
         found.update(dict.fromkeys(sorted(helpers - set(found), key=_place)))
         return list(found)

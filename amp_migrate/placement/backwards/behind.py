@@ -31,13 +31,7 @@ def read_behind(
 
 def _loads(function: Function, alias: str) -> list[ast.Name]:
     """Return the reads of a variable of a function, those of functions inside it included."""
-    top: ast.AST = function.node if function.node is not None else function.module.tree.module
-    names = [n for n in every(top) if isinstance(n, ast.Name) and n.id == alias]
-    return [
-        n
-        for n in names
-        if isinstance(n.ctx, ast.Load) and function.module.scopes.owner(n) is function.scope
-    ]
+    return function.module.scopes.reads(function.scope, alias)
 
 
 def _stores(unit: Unit, function: Function, name: ast.Name) -> set[ast.AST]:

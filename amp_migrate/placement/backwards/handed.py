@@ -63,10 +63,9 @@ def _operands(node: ast.expr) -> list[ast.expr]:
 def closed_over(project: Project, site: Site, block: ast.With, alias: str) -> Iterator[ast.Call]:
     """Yield the backward passes on the scaled loss in functions that read it where they are made, for the block to call."""
     module, inner = site.module, set(every(block))
-    for call in site.function.all_nodes:
+    for call in site.function.all_calls:
         if (
-            isinstance(call, ast.Call)
-            and call not in inner
+            call not in inner
             and isinstance(loss := backward_of(call), ast.Name)
             and loss.id == alias
             and module.scopes.owner(loss) is site.function.scope

@@ -44,8 +44,7 @@ def _runs_beside(unit: Unit, backward: Backward) -> bool:
     return not scaling.isdisjoint(above) or any(
         scaling & reached_by(unit.project, call)
         for function in above
-        for call in function.own_nodes
-        if isinstance(call, ast.Call)
+        for call in function.calls
         if backward.function not in reached_by(unit.project, call)
     )
 

@@ -135,10 +135,9 @@ def _plain(unit: Unit, optimizers: Optimizers, feeds: bool = True) -> Iterator[B
         if _is_closure(unit, optimizers, function) or is_alternative(unit, function):
             continue
         module = function.module
-        body = function.node.body if function.node is not None else module.tree.module.body
         calls = [
             node
-            for stmt in body
+            for stmt in function.scope.body
             for node in walk(stmt)
             if isinstance(node, ast.Call) and unit.project.function_of(module, node) is function
         ]

@@ -9,7 +9,7 @@ from amp_migrate.facts.paths import path
 from amp_migrate.placement.finding.alternatives import makers, refuse_beside
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Class, Function, Module
-from amp_migrate.project.relatives import family, runs
+from amp_migrate.project.relatives import family, runs, sets
 from amp_migrate.scaler.home import Home
 from amp_migrate.scaler.reach.in_reach import objects
 
@@ -63,7 +63,7 @@ def _common(home: Home, function: Function, node: ast.AST, member: Class) -> Cla
     bases = {base for keeper in home.keepers for base in keeper.mro()}
     common = next((cls for cls in member.mro() if cls in bases), None)
     keeper = min((cls.qualname for cls in home.keepers), default="class that has one")
-    if common is None or _takes_name(member, home.name):
+    if common is None or sets(member, home.name):
         raise Cannot(
             "AMP901",
             function.module,
@@ -72,12 +72,3 @@ def _common(home: Home, function: Function, node: ast.AST, member: Class) -> Cla
             f"let {member.qualname} and {keeper} inherit from one class, then run again",
         )
     return common
-
-
-def _takes_name(cls: Class, name: str) -> bool:
-    """Tell whether the objects of a class have an attribute of that name already."""
-    return any(
-        isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Store)
-        for owner in cls.mro()
-        for node in ast.walk(owner.node)
-    )

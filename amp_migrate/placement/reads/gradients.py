@@ -84,11 +84,9 @@ def _visits_parameters(loop: ast.stmt) -> bool:
 
 
 def _candidates(unit: Unit, function: Function) -> Iterator[Use]:
-    tree = function.module.tree
     masters = {site.node: site for site in unit.of(Kind.MASTER_PARAMS) if site.function is function}
-    body = function.node.body if function.node is not None else tree.module.body
     seen: set[ast.stmt] = set()
-    for top in body:
+    for top in function.scope.body:
         for node in walk(top):
             use = _use(unit, function, node, masters) or _read(unit, function, node)
             if use is not None and (use.clips or use.statement not in seen):

@@ -50,10 +50,9 @@ class Hidden:
 
     def _calls(self, function: Function) -> Iterator[ast.Call]:
         """Yield the calls of a function that may step."""
-        for node in function.own_nodes:
-            if isinstance(node, ast.Call):
-                if not self._stepping.isdisjoint(self._unit.project.callees(node)):
-                    yield node
+        for call in function.calls:
+            if not self._stepping.isdisjoint(self._unit.project.callees(call)):
+                yield call
 
     def _of(self, call: ast.Call, above: set[Function]) -> Iterator[Step]:
         """Yield the steps that a call may take before a backward of its own."""

@@ -12,8 +12,9 @@ from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.gradients import Use
 from amp_migrate.placement.unscaling.unscale import Inside
 from amp_migrate.plan.cannot import Cannot
-from amp_migrate.project import Class, Function
+from amp_migrate.project import Function
 from amp_migrate.project.order import inside
+from amp_migrate.project.relatives import sets
 from amp_migrate.training.steps import Step
 
 if TYPE_CHECKING:
@@ -57,14 +58,7 @@ def _has(function: Function, own: Step) -> bool:
     names = (path(own.optimizer) or "").split(".")
     if function is own.function or function.cls is None or len(names) < 2:
         return True
-    return any(_sets(cls, names[1]) for cls in function.cls.mro())
-
-
-def _sets(cls: Class, name: str) -> bool:
-    return any(
-        isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Store)
-        for node in ast.walk(cls.node)
-    )
+    return sets(function.cls, names[1])
 
 
 def is_handling(tree: Tree, jump: ast.stmt) -> bool:

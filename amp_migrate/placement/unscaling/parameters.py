@@ -59,10 +59,9 @@ def _is_constructor(call: ast.Call) -> bool:
 def _name_in(unit: Unit, function: Function, group: object) -> str | None:
     """Return the shortest path by which a function names an object."""
     values = unit.project.values
-    top = function.node if function.node is not None else function.module.tree.module
     found = {
         text
-        for node in walk(top)
+        for node in walk(function.scope)
         if isinstance(node, ast.Name | ast.Attribute)
         and (text := path(node)) is not None
         and not text.endswith(".module")

@@ -54,9 +54,8 @@ def _onward(unit: Unit, function: Function, node: ast.expr) -> Iterator[_Asked]:
         callees = unit.project.callees(node)
         yield from ((callee, end) for callee in callees for end in returned(callee))
     elif isinstance(node, ast.Attribute):
-        for cls in unit.project.instance_classes(function.module, node.value):
-            method = cls.method(node.attr)
-            if method is not None and method.is_property:
+        for method in unit.project.methods(function.module, node.value, node.attr):
+            if method.is_property:
                 yield from ((method, end) for end in returned(method))
 
 

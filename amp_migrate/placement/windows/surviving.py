@@ -210,9 +210,5 @@ def leaves_out(unit: Unit, node: ast.AST) -> bool:
 
 def _is_refuted(backward: Backward, known: Assumption) -> bool:
     """Tell whether a test around a backward comes out otherwise."""
-    tree = backward.module.tree
-    return any(
-        evaluate(up.test, known) is (not in_branch(tree, backward.node, up.body))
-        for up in tree.ancestors(backward.node)
-        if isinstance(up, ast.If)
-    )
+    sides = backward.module.tree.sides(backward.node)
+    return any(evaluate(up.test, known) is (not holds) for up, holds in sides)

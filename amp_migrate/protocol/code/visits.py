@@ -83,7 +83,7 @@ class Visits:
         own = events.get(function, {})
         held = [event for part in every(loop) for event in own.get(part, ())]
         for callee in called:
-            further = (part for part in callee.all_nodes if isinstance(part, ast.Call))
+            further = callee.all_calls
             if callee not in events or any(map(self._program.callees, further)):
                 return False
             held += [event for found in events[callee].values() for event in found]

@@ -159,7 +159,7 @@ class Returning:
         found = self._called.get(function)
         if found is None:
             project = self._home.project
-            calls = (n for n in function.all_nodes if isinstance(n, ast.Call))
+            calls = function.all_calls
             own = (n for n in calls if project.function_of(function.module, n) is function)
             found = self._called[function] = [(call, project.callees(call)) for call in own]
         return found

@@ -94,12 +94,10 @@ class Given:
     def _given_back(self, call: ast.Call, callee: Function) -> Iterator[ast.expr]:
         """Yield the arguments that a function of the project gives back: itself, a part, or a module made of it."""
         names = self._parameters_back(callee)
-        for site in self._project.calls_of(callee) if names else ():
-            if site.call is call:
-                given = self._project.arguments(site, callee)
-                yield from (given[name] for name in names if name in given)
-                if callee.receiver in names and isinstance(call.func, ast.Attribute):
-                    yield call.func.value
+        given = self._project.given(call, callee) if names else {}
+        yield from (given[name] for name in names if name in given)
+        if callee.receiver in names and isinstance(call.func, ast.Attribute):
+            yield call.func.value
 
     def _parameters_back(self, function: Function) -> frozenset[str]:
         """Return the parameters that a function gives back, the receiver included."""

@@ -87,8 +87,8 @@ class Handed:
             and not is_housekeeping(tail(node))
             and not self._project.callees(node)
             for below in run
-            for node in below.own_nodes
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+            for node in below.calls
+            if isinstance(node.func, ast.Attribute)
         )
 
     def _nodes(self, module: Module, call: ast.Call) -> Iterator[ast.expr]:

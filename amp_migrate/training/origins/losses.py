@@ -206,14 +206,8 @@ class Losses:
         item = isinstance(node, ast.Subscript)
         names = ("__getitem__",) if item else ("__iter__", "__next__", "__getitem__")
         held = node.value if isinstance(node, ast.Subscript) else node
-        classes = self._project.instance_classes(function.module, held)
-        methods = {m for c in classes for name in names if (m := c.method(name)) in self._handing}
-        return [
-            Origin(m, value, elsewhere=True)
-            for m in methods
-            if m is not None
-            for value in returned(m)
-        ]
+        methods = self._handing.intersection(self._project.methods(function.module, held, *names))
+        return [Origin(m, value, elsewhere=True) for m in methods for value in returned(m)]
 
     @cached_property
     def _handing(self) -> frozenset[Function]:

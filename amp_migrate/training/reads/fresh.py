@@ -84,6 +84,6 @@ class Fresh:
 
     def _run_by(self, function: Function) -> tuple[bool, list[Function]]:
         """Tell whether a function runs a backward pass itself; with the functions that it may call."""
-        calls = [node for node in function.all_nodes if isinstance(node, ast.Call)]
+        calls = function.all_calls
         callees = (callee for call in calls for callee in self._project.callees(call))
         return any(backward_of(c) is not None for c in calls), list(dict.fromkeys(callees))

@@ -122,8 +122,8 @@ class Own:
         values = [bound_value(function.module, b) for b in scopes.bindings(function.scope, node.id)]
         kept = [
             given
-            for call in function.all_nodes
-            if isinstance(call, ast.Call) and _keeps(call, node.id)
+            for call in function.all_calls
+            if _keeps(call, node.id)
             for given in call.args
             if not isinstance(call.func, ast.Attribute) or not _is_place(call, given)
         ]
