@@ -102,6 +102,11 @@ class Scopes:
         owner = self.owner(name)
         return [] if owner is None else self.bindings(owner, name.id)
 
+    def only_value(self, node: ast.expr) -> ast.expr | None:
+        """Return what the only binding of a variable assigns to it; None for anything else."""
+        bound = self.bound(node) if isinstance(node, ast.Name) else []
+        return assigned(self.tree, bound[0]) if len(bound) == 1 else None
+
     def spelt(self, owner: ScopeNode | None, name: str) -> list[ast.Name]:
         """Return where a text reads or stores a variable of a scope, or a built-in where that is None."""
         return [node for node in self._spelt.get(name, ()) if self.owner(node) is owner]

@@ -264,8 +264,7 @@ def returned_items(project: Project, call: ast.Call) -> int:
 
 def _items(function: Function, value: ast.expr | None) -> int:
     if isinstance(value, ast.Name):
-        bound = function.module.scopes.bound(value)
-        value = assigned(function.module.tree, bound[0]) if len(bound) == 1 else None
+        value = function.module.scopes.only_value(value)
     if not isinstance(value, ast.Tuple) or any(isinstance(e, ast.Starred) for e in value.elts):
         return 0
     return len(value.elts)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from amp_migrate.apex.passthrough import is_passthrough
 from amp_migrate.apex.sites import AMP_CALLS
 from amp_migrate.facts.paths import path, spreads
-from amp_migrate.facts.scopes import assigned
 from amp_migrate.modules.binding import bind, fits
 from amp_migrate.modules.definitions import parameters_of
 from amp_migrate.plain.held import Holding
@@ -67,7 +66,7 @@ class Inlining:
             return None
         found = self._module.scopes.bound(call.func)
         if len(found) != 1 or not isinstance(found[0], ast.FunctionDef):
-            value = assigned(self._module.tree, found[0]) if len(found) == 1 else None
+            value = self._module.scopes.only_value(call.func)
             return value if isinstance(value, ast.Lambda) else None
         return None if found[0].decorator_list else found[0]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from amp_migrate.facts.scopes import assigned
 from amp_migrate.modules.binding import bind, forwards_keywords, forwards_positions
 from amp_migrate.modules.model import CallSite, Function, Module
 
@@ -39,10 +38,9 @@ def _constants(module: Module, value: ast.expr) -> Iterator[tuple[str, ast.Const
     """Yield the constants of a dictionary that is written out where it is unpacked, or for a name that only is unpacked."""
     held: ast.AST | None = value
     if isinstance(value, ast.Name):
-        bindings, owner = module.scopes.bound(value), module.scopes.owner(value)
-        held = assigned(module.tree, bindings[0]) if len(bindings) == 1 else None
-        named = (n for n in module.tree.nodes(ast.Name) if n.id == value.id)
-        uses = (n for n in named if n not in bindings and module.scopes.owner(n) is owner)
+        scopes = module.scopes
+        held, bindings = scopes.only_value(value), scopes.bound(value)
+        uses = (n for n in scopes.spelt(scopes.owner(value), value.id) if n not in bindings)
         ups = (module.tree.parent(node) for node in uses)
         if not all(isinstance(up, ast.keyword) and up.arg is None for up in ups):
             return

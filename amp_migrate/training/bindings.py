@@ -69,8 +69,7 @@ def spelt_out(module: Module, node: ast.expr, within: frozenset[str] = frozenset
     known: dict[int, ast.expr] = {}
     for part in every(node):
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and part.id not in within:
-            bound = module.scopes.bound(part)
-            value = assigned(module.tree, bound[0]) if len(bound) == 1 else None
+            value = module.scopes.only_value(part)
             if isinstance(value, _TESTS):
                 known[id(part)] = spelt_out(module, value, within | {part.id})
     return copy.deepcopy(node, known) if known else node

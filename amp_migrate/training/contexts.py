@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.mark import Mark
 from amp_migrate.facts.paths import path
+from amp_migrate.facts.tree import FunctionNode
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import AUTOCASTS, CALLED_AUTOCAST, WITHOUT_GRADIENTS
 from amp_migrate.training.bindings import returned, values_of
@@ -118,6 +119,20 @@ def entered(node: ast.With | ast.AsyncWith) -> Iterator[tuple[ast.stmt, ast.expr
         if isinstance(call, ast.Call) and last_name(call) == "enter_context" and call.args:
             if path(call.func) in [f"{stack}.enter_context" for stack in stacks]:
                 yield stmt, call.args[0]
+
+
+def around(module: Module, node: ast.AST) -> Iterator[ast.expr]:
+    """Yield the contexts of the blocks around a node in its body, inner ones first, those that a statement before it enters included."""
+    child = node
+    for up in module.tree.ancestors(node):
+        if isinstance(up, FunctionNode | ast.Lambda):
+            return
+        if isinstance(up, ast.With | ast.AsyncWith) and child in up.body:
+            before = up.body[: up.body.index(child)]
+            given = [item.context_expr for item in up.items]
+            given += [one for statement, one in entered(up) if statement in before]
+            yield from reversed(given)
+        child = up
 
 
 def decorated(project: Project, function: Function) -> tuple[Context, ...]:

@@ -5,18 +5,13 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.facts.paths import path
-from amp_migrate.facts.scopes import assigned
 from amp_migrate.modules.lookup import Lookup
 from amp_migrate.modules.model import Class, Module
 
 
 def fields(lookup: Lookup, module: Module, func: ast.expr) -> list[str]:
     """Return the attributes of the named tuples that a name of the file makes: ``P = namedtuple("P", ["x", "y"])``."""
-    owner = module.scopes.owner(func) if isinstance(func, ast.Name) else None
-    bindings = (
-        module.scopes.bindings(owner, func.id) if owner and isinstance(func, ast.Name) else []
-    )
-    made = assigned(module.tree, bindings[0]) if len(bindings) == 1 else None
+    made = module.scopes.only_value(func)
     if not isinstance(made, ast.Call) or len(made.args) != 2:
         return []
     if "collections.namedtuple" not in lookup.expression(module, made.func):

@@ -10,7 +10,7 @@ from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.once import once
 from amp_migrate.protocol.code.program import Program
-from amp_migrate.training.contexts import entered
+from amp_migrate.training.contexts import around
 
 _NAMES = frozenset({"apex.amp.disable_casts", "apex.amp.handle.disable_casts"})
 States = frozenset[bool | None]
@@ -30,7 +30,10 @@ class Disabling:
         """Return whether Apex casts at a node, where it may be on as `states` says but for such blocks."""
         if not self._made:
             return states
-        found = [self._gives(function.module, given) for given in _around(function.module, node)]
+        module = function.module
+        outer = module.tree.function(node)
+        contexts = [*around(module, node), *(outer.decorator_list if outer is not None else ())]
+        found = [self._gives(module, given) for given in contexts]
         if True in found:
             return frozenset({False})
         return states | {False} if None in found else states
@@ -83,17 +86,3 @@ def _made(project: Project) -> list[tuple[Module, ast.Call]]:
         for module, call in project.nodes(ast.Call)
         if project.apex(module, call.func) in _NAMES
     ]
-
-
-def _around(module: Module, node: ast.AST) -> Iterator[ast.expr]:
-    """Yield the contexts of the blocks around a node, those that a statement before it enters included."""
-    child = node
-    for up in module.tree.ancestors(node):
-        if isinstance(up, ast.With | ast.AsyncWith) and child in up.body:
-            yield from (item.context_expr for item in up.items)
-            place = up.body.index(child)
-            yield from (given for stmt, given in entered(up) if up.body.index(stmt) < place)
-        if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield from up.decorator_list
-            return
-        child = up

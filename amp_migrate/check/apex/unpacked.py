@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.facts.paths import argument, tail
-from amp_migrate.facts.scopes import assigned
 from amp_migrate.modules.model import Module
 
 
@@ -22,14 +21,10 @@ def given(module: Module, call: ast.Call, name: str, place: int) -> ast.expr | N
 
 def _written(module: Module, options: ast.Name, key: str) -> ast.expr | None:
     """Return what a variable holds under a key, where nothing else can be put there."""
-    bound = module.scopes.bound(options)
-    held = assigned(module.tree, bound[0]) if len(bound) == 1 else None
-    owner = module.scopes.owner(options)
-    if held is None or not all(
-        node is bound[0] or _keeps(module, node, key)
-        for node in module.tree.nodes(ast.Name)
-        if node.id == options.id and module.scopes.owner(node) is owner
-    ):
+    scopes = module.scopes
+    held, bound = scopes.only_value(options), scopes.bound(options)
+    uses = scopes.spelt(scopes.owner(options), options.id)
+    if held is None or not all(node in bound or _keeps(module, node, key) for node in uses):
         return None
     values = _entries(held).get(key, [])
     return values[0] if len(values) == 1 else None

@@ -15,6 +15,7 @@ from amp_migrate.project import Class, Function
 from amp_migrate.project.reach import reachable
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.beliefs import AUTOCASTS
+from amp_migrate.training.contexts import around
 
 
 class Casts(Enum):
@@ -45,35 +46,18 @@ class Casting:
 
     def _around(self, function: Function, node: ast.AST) -> Casts | None:
         """Return what the blocks around a node say, None where there is none."""
-        tree = function.module.tree
-        child = node
-        for up in tree.ancestors(node):
-            if isinstance(up, ast.With | ast.AsyncWith) and child in up.body:
-                for item in reversed(up.items):
-                    found = self._context(function, item.context_expr)
-                    if found is not None:
-                        return found
-            if up is function.scope and isinstance(up, ast.Lambda):
-                return None
-            if up is function.node:
-                for decorator in function.node.decorator_list:
-                    found = self._context(function, decorator)
-                    if found is Casts.ON:
-                        return found
-                return None
-            child = up
-        return None
+        for given in around(function.module, node):
+            found = self._context(function, given)
+            if found is not None:
+                return found
+        decorators = function.node.decorator_list if function.node is not None else ()
+        on = any(self._context(function, decorator) is Casts.ON for decorator in decorators)
+        return Casts.ON if on else None
 
     def asked(self, function: Function, node: ast.AST) -> list[ast.expr]:
         """Return what the blocks of a function around a node ask to be on."""
-        tree = function.module.tree
-        items = [
-            i.context_expr
-            for up in tree.ancestors(node)
-            if isinstance(up, ast.With | ast.AsyncWith)
-            for i in up.items
-        ]
-        enabled = [argument(c, "enabled") for c in items if isinstance(c, ast.Call)]
+        contexts = around(function.module, node)
+        enabled = [argument(c, "enabled") for c in contexts if isinstance(c, ast.Call)]
         return [node for node in enabled if node is not None]
 
     def typed(self) -> Iterator[tuple[Function, ast.Call, set[str | None]]]:

@@ -52,7 +52,7 @@ class Losses:
         return [
             (function, call, label)
             for function in self._old.project.functions()
-            for call, label in self._backwards(self._old, function, frozenset())
+            for call, label in self._old.of_kind(function, Does.BACKWARD)
             if self._old.labels.is_scaled(function, call)
         ]
 
@@ -61,7 +61,7 @@ class Losses:
     ) -> Iterator[tuple[Function, ast.Call]]:
         name = key(function)
         introduced = self._new.names(name) - self._old.names(name)
-        for backward, label in self._backwards(self._new, function, introduced):
+        for backward, label in self._new.of_kind(function, Does.BACKWARD, introduced=introduced):
             if label not in labels:
                 continue
             calls = list(self._computing(function, backward))
@@ -76,15 +76,6 @@ class Losses:
     def _calls(self, function: Function) -> Iterator[ast.Call]:
         points = self._old.program.graph(function).points
         return (p.node for p in points if isinstance(p.node, ast.Call))
-
-    def _backwards(
-        self, side: Side, function: Function, introduced: frozenset[str]
-    ) -> Iterator[tuple[ast.Call, Label]]:
-        for point in side.program.graph(function).points:
-            if isinstance(point.node, ast.Call):
-                label = side.labels.of_call(function, point.node, introduced)
-                if label is not None and label.kind == Does.BACKWARD.value:
-                    yield point.node, label
 
     def _computing(self, function: Function, backward: ast.Call) -> Iterator[ast.Call]:
         """Yield the calls of a function whose results the loss of a backward is computed from."""

@@ -155,15 +155,15 @@ class Side:
         return Label(Does.FORWARD.value, text) if text in forwards else None
 
     def of_kind(
-        self, function: Function, kind: Does, introduced: frozenset[str] = frozenset()
+        self, function: Function, *kinds: Does, introduced: frozenset[str] = frozenset()
     ) -> Iterator[tuple[ast.Call, Label]]:
-        """Yield the calls of a function that are events of some kind, each once."""
+        """Yield the calls of a function that are events of some kinds, each once."""
+        wanted = {kind.value for kind in kinds}
         for call in dict.fromkeys(p.node for p in self.program.graph(function).points):
-            label = None
             if isinstance(call, ast.Call):
                 label = self.labels.of_call(function, call, introduced)
-            if isinstance(call, ast.Call) and label is not None and label.kind == kind.value:
-                yield call, label
+                if label is not None and label.kind in wanted:
+                    yield call, label
 
     def events(
         self, name: Key, calls: set[str], forwards: set[str], introduced: frozenset[str]

@@ -168,12 +168,9 @@ def clearings(
 def _events(side: Side, function: Function) -> Iterator[tuple[Label, int, frozenset[int]]]:
     """Yield what a function steps and clears, each with its line and the numbers of the optimizers."""
     events = side.program.training.by_function.get(function, {})
-    for call in dict.fromkeys(p.node for p in side.program.graph(function).points):
-        label = side.labels.of_call(function, call) if isinstance(call, ast.Call) else None
-        if label is not None and label.kind in (Does.CLEAR.value, Does.STEP.value):
-            assert isinstance(call, ast.Call)
-            numbers = (e.optimizers or frozenset() for e in events.get(call, ()))
-            yield label, call.lineno, frozenset[int]().union(*numbers)
+    for call, label in side.of_kind(function, Does.CLEAR, Does.STEP):
+        numbers = (e.optimizers or frozenset() for e in events.get(call, ()))
+        yield label, call.lineno, frozenset[int]().union(*numbers)
 
 
 def _gone_over(function: Function) -> Iterator[str]:

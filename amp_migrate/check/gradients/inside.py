@@ -12,7 +12,7 @@ from amp_migrate.check.events.traces import Difference
 from amp_migrate.facts.paths import argument, tail
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.protocol.faults import Place
-from amp_migrate.training.contexts import entered, scales_loss
+from amp_migrate.training.contexts import around, scales_loss
 
 SCALED = "stepped on scaled gradients, inside the block of Apex:"
 
@@ -53,18 +53,9 @@ def _blocks(
     project: Project, module: Module, node: ast.AST, asked: set[ast.AST]
 ) -> Iterator[tuple[Module, ast.Call]]:
     """Yield the `scale_loss` blocks around a node of a function, those that generators enter around their yield included."""
-    child = node
-    for up in module.tree.ancestors(node):
-        if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            return
-        if isinstance(up, ast.With | ast.AsyncWith) and child in up.body:
-            place = up.body.index(child)
-            given = [item.context_expr for item in up.items]
-            given += [one for stmt, one in entered(up) if up.body.index(stmt) < place]
-            for one in given:
-                if isinstance(one, ast.Call):
-                    yield from _entered_by(project, module, one, asked)
-        child = up
+    for given in around(module, node):
+        if isinstance(given, ast.Call):
+            yield from _entered_by(project, module, given, asked)
 
 
 def _entered_by(

@@ -42,7 +42,7 @@ def backwards(
     side: Side, function: Function, introduced: frozenset[str] = frozenset()
 ) -> Iterator[tuple[ast.Call, Label, bool]]:
     """Yield the backward passes of a function, each with its label and whether it is scaled."""
-    for call, label in side.of_kind(function, Does.BACKWARD, introduced):
+    for call, label in side.of_kind(function, Does.BACKWARD, introduced=introduced):
         yield call, label, side.labels.is_scaled(function, call)
 
 
@@ -92,7 +92,7 @@ def _steps(
     side: Side, function: Function, introduced: frozenset[str]
 ) -> Iterator[tuple[ast.Call, str, bool]]:
     """Yield the steps of a function, each with its optimizer and whether a GradScaler makes it."""
-    for call, label in side.of_kind(function, Does.STEP, introduced):
+    for call, label in side.of_kind(function, Does.STEP, introduced=introduced):
         yield call, label.of, bool(call.args) and text_of(call.args[0]) == label.of
 
 

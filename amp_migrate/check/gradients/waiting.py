@@ -17,6 +17,7 @@ from amp_migrate.protocol.faults import Breach, Fault
 from amp_migrate.protocol.machine import Moved, Unmoved
 from amp_migrate.protocol.run.blind import Search
 from amp_migrate.training.bindings import bound_value, unpacked
+from amp_migrate.training.contexts import around
 from amp_migrate.training.events import Event, Kind
 from amp_migrate.training.objects import Objects
 
@@ -118,14 +119,12 @@ def fed(old: Side, new: Side) -> dict[ast.AST, frozenset[int]]:
 def _of_block(old: Side, function: Function, backward: ast.Call) -> frozenset[int]:
     """Return the optimizers that the block of Apex around a backward names."""
     objects, found = old.program.training.objects, set[int]()
-    for up in function.module.tree.ancestors(backward):
-        for item in up.items if isinstance(up, ast.With) else ():
-            call = item.context_expr
-            if isinstance(call, ast.Call) and tail(call) == "scale_loss":
-                named = argument(call, "optimizers", 1)
-                parts = () if named is None else _parts(old.project, function.module, named)
-                for node in parts:
-                    found |= objects.optimizers_of(function.module, node)
+    for call in around(function.module, backward):
+        if isinstance(call, ast.Call) and tail(call) == "scale_loss":
+            named = argument(call, "optimizers", 1)
+            parts = () if named is None else _parts(old.project, function.module, named)
+            for node in parts:
+                found |= objects.optimizers_of(function.module, node)
     return frozenset(found)
 
 

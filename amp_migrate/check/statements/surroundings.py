@@ -21,9 +21,7 @@ _SIMPLE = ast.Expr | ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Delete | a
 _NAMES = ast.Name | ast.Attribute
 _MOVES = "runs under other tests than before:"
 _ASKS = "runs under a test that was not around it:"
-_EVENTS = frozenset(
-    {Does.STEP.value, Does.CLEAR.value, Does.READ.value, Does.LOAD.value, Does.SAVE.value}
-)
+_EVENTS = (Does.STEP, Does.CLEAR, Does.READ, Does.LOAD, Does.SAVE)
 
 
 def moved(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Difference]]:
@@ -144,11 +142,8 @@ def _events(
     side: Side, function: Function, introduced: frozenset[str]
 ) -> dict[Label, list[ast.AST]]:
     found: dict[Label, list[ast.AST]] = {}
-    for node in dict.fromkeys(p.node for p in side.program.graph(function).points):
-        if isinstance(node, ast.Call):
-            label = side.labels.of_call(function, node, introduced)
-            if label is not None and label.kind in _EVENTS:
-                found.setdefault(label, []).append(node)
+    for call, label in side.of_kind(function, *_EVENTS, introduced=introduced):
+        found.setdefault(label, []).append(call)
     return found
 
 

@@ -8,7 +8,6 @@ from functools import partial
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.paths import all_given, path, root, tail, walk
-from amp_migrate.facts.scopes import assigned
 from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.placement.finding.alternatives import is_alternative, refuse_beside
 from amp_migrate.placement.finding.optimizers import Optimizers
@@ -92,8 +91,7 @@ def _handed(unit: Unit, call: CallSite, site: Site, node: ast.expr) -> ast.expr 
 def _parts(module: Module, given: ast.expr) -> list[ast.expr]:
     """Return an argument, or what is written out in the collection that is the only value of its name."""
     argument = given.value if isinstance(given, ast.Starred) else given
-    bindings = module.scopes.bound(argument) if isinstance(argument, ast.Name) else []
-    held = assigned(module.tree, bindings[0]) if len(bindings) == 1 else None
+    held = module.scopes.only_value(argument)
     return held.elts if isinstance(held, ast.Tuple | ast.List) else [argument]
 
 

@@ -31,7 +31,6 @@ from collections.abc import Iterator
 from amp_migrate.autocast.adopted import adopted
 from amp_migrate.autocast.disabled import Disabled
 from amp_migrate.autocast.inlines import Inline
-from amp_migrate.facts.scopes import assigned
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Insert, ReplaceExpression, Status, Wrap
 from amp_migrate.project import Module
@@ -98,9 +97,8 @@ def _first_name(module: Module, name: ast.Name, depth: int = 0) -> str:
     scopes = module.scopes
     if name not in module.tree.parents or depth > _LONGEST:
         return name.id
-    bindings, owner = scopes.bound(name), scopes.owner(name)
-    held = assigned(module.tree, bindings[0]) if len(bindings) == 1 else None
-    if not isinstance(held, ast.Name) or scopes.owner(held) is not owner:
+    held = scopes.only_value(name)
+    if not isinstance(held, ast.Name) or scopes.owner(held) is not scopes.owner(name):
         return name.id
     return _first_name(module, held, depth + 1) if len(scopes.bound(held)) == 1 else name.id
 

@@ -7,7 +7,6 @@ import enum
 from dataclasses import dataclass
 
 from amp_migrate.facts.paths import bottom
-from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.scaler.spelling import Spelling
 from amp_migrate.values.forms import is_module_itself
@@ -134,8 +133,7 @@ def _is_compiled(project: Project, module: Module, node: ast.expr) -> bool:
 def _is_this_module(module: Module, node: ast.expr) -> bool:
     """Tell whether an expression is ``sys.modules[__name__]``, or a name for it."""
     if isinstance(node, ast.Name):
-        bindings = module.scopes.bound(node)
-        value = assigned(module.tree, bindings[0]) if len(bindings) == 1 else None
+        value = module.scopes.only_value(node)
         return (
             value is not None and not isinstance(value, ast.Name) and _is_this_module(module, value)
         )

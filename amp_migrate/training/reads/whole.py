@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.facts.paths import tail
-from amp_migrate.facts.scopes import Comprehension, assigned
+from amp_migrate.facts.scopes import Comprehension
 from amp_migrate.project import Module
 from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS
 from amp_migrate.training.objects import Objects
@@ -28,8 +28,8 @@ class Whole:
 
     def in_turn(self, module: Module, read: ast.AST, owner: ast.expr) -> frozenset[int]:
         """Return the same of the loop that goes over parameters and reads the gradient of each, as `read` does."""
-        binding = _binding(module, owner)
-        for up in module.tree.ancestors(binding) if binding is not None else ():
+        bound = module.scopes.bound(owner) if isinstance(owner, ast.Name) else []
+        for up in module.tree.ancestors(bound[0]) if len(bound) == 1 else ():
             if isinstance(up, Comprehension):
                 return self.optimizers(module, up)
             if isinstance(up, ast.For):
@@ -58,19 +58,8 @@ def _networks(module: Module, node: ast.expr) -> Iterator[ast.expr]:
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         yield from _networks(module, node.left)
         yield from _networks(module, node.right)
-    elif (binding := _binding(module, node)) is not None:
-        value = assigned(module.tree, binding)
-        if value is not None:
-            yield from _networks(module, value)
-
-
-def _binding(module: Module, node: ast.expr) -> ast.AST | None:
-    """Return the one place that binds a variable."""
-    scope = module.scopes.owner(node) if isinstance(node, ast.Name) else None
-    if scope is None or not isinstance(node, ast.Name):
-        return None
-    found = module.scopes.bindings(scope, node.id)
-    return found[0] if len(found) == 1 else None
+    elif (value := module.scopes.only_value(node)) is not None:
+        yield from _networks(module, value)
 
 
 def _is_of_trained(test: ast.expr) -> bool:

@@ -149,7 +149,7 @@ class Writes:
     def _turn(self, module: Module, binding: ast.AST, value: ast.expr) -> ast.expr:
         """Return which of the things that a loop goes over together gives what a name of its target is bound to."""
         for place in reversed(list(_places(module, binding))):
-            value = _assigned(module, value)
+            value = module.scopes.only_value(value) or value
             if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Name):
                 break
             called = "" if module.scopes.owner(value.func) else value.func.id
@@ -190,15 +190,6 @@ def _in_turn(module: Module, binding: ast.AST, value: ast.expr) -> bool:
     """Tell whether a loop gives a name what was handed out before."""
     loops = assigned(module.tree, binding) is None
     return loops and next(bases(module, value, set()), None) is not None
-
-
-def _assigned(module: Module, value: ast.expr) -> ast.expr:
-    """Return the one thing that a name is assigned, or the expression itself."""
-    if isinstance(value, ast.Name) and (scope := module.scopes.owner(value)) is not None:
-        bindings = module.scopes.bindings(scope, value.id)
-        found = assigned(module.tree, bindings[0]) if len(bindings) == 1 else None
-        return found if found is not None and isinstance(bindings[0], ast.Name) else value
-    return value
 
 
 def _places(module: Module, binding: ast.AST) -> Iterator[int]:

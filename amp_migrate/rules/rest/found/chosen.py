@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.paths import bottom, path
-from amp_migrate.facts.scopes import assigned
 from amp_migrate.placement.backwards.freezing import frozen_later
 from amp_migrate.rules.base import FileContext
 from amp_migrate.rules.rest.found.device import stays
@@ -63,11 +62,7 @@ def _asked(test: ast.expr) -> tuple[ast.expr, bool]:
 
 def _value(site: Site) -> ast.expr | None:
     """Return what the variable of a use is assigned, the only time that it is."""
-    if not isinstance(site.node, ast.Name):
-        return None
-    bindings = site.module.scopes.bound(site.node)
-    only = bindings[0] if len(bindings) == 1 else None
-    return assigned(site.module.tree, only) if isinstance(only, ast.Name) else None
+    return site.module.scopes.only_value(site.node) if isinstance(site.node, ast.Name) else None
 
 
 def _imported(context: FileContext, site: Site) -> bool:
