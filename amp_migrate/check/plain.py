@@ -45,10 +45,8 @@ def _runs_on(old: Side, live: Sequence[Initialize], function: Function, backward
     tests = [test for test, _ in guards(function, backward)]
     if tests:
         return _is_always_on(live, function) or _is_reset(old, live, function, backward, tests)
-    project = old.project
     apex = initialized(old.program, {item.call for item in live})
-    entries = [f for f in project.functions() if apex.leads(f) and not project.callers(f)]
-    start = apex.spread(entries).get(function)
+    start = apex.spread(apex.entries()).get(function)
     states = dict(apex.calls(function, start)) if start is not None else {}
     return states.get(backward) == ON
 

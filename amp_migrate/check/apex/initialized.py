@@ -85,6 +85,11 @@ class Initialized:
         """Return the functions that import the file whose top-level code a function is."""
         return [importer for importer, _ in importers(self._project).get(top, ())]
 
+    def entries(self) -> list[Function]:
+        """Return the functions that nothing is seen to call, and a run of which may initialize."""
+        project = self._project
+        return [f for f in project.functions() if self.leads(f) and not project.callers(f)]
+
     def leads(self, function: Function) -> bool:
         """Tell whether a run of a function may initialize."""
         return function in self._leads

@@ -111,9 +111,8 @@ class Forwards:
 
     def _entries(self, item: Initialize, through: Function | None = None) -> list[Function]:
         """Return the programs that lead to an initialize, or to a function, and the functions that code out of sight calls."""
-        project, apex = self.old.project, initialized(self.old.program, {item.call})
-        found = [f for f in project.functions() if apex.leads(f) and not project.callers(f)]
-        leads = upwards(project, through) if through is not None and through.node else found
+        found = initialized(self.old.program, {item.call}).entries()
+        leads = upwards(self.old.project, through) if through and through.node else found
         return [f for f in found if f in leads]
 
     def _behind(self, known: Collection[Function]) -> list[Function]:
