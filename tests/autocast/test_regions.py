@@ -146,7 +146,7 @@ def test_regions_of_an_evaluation(function: str, regions: list[list[str]]) -> No
     """Apex cast the forwards of an initialized network wherever they ran."""
     program = looped(f"{F}\n{LAST}check(model, x)\n") + f"\n\n{function}\n\nmain(args, loader)\n"
     training = Training(program)
-    found = [r for r in evaluations(training.unit, set()) if r.function.name == "check"]
+    found = [r for r in evaluations(training.unit) if r.function.name == "check"]
     assert _lines(training, found) == regions
 
 

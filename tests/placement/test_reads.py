@@ -268,8 +268,8 @@ def test_where_gradients_are_zeroed(
     """On every micro-batch of a window, between backward and step, or in such a way that only the last micro-batch counts."""
     training = Training(looped(body.replace("BACK\n", FORWARD + BACKWARD)))
     unit = training.unit
-    found = [training.first_line(z.statement) for z in every_micro_batch(unit, set())]
+    found = [training.first_line(z.statement) for z in every_micro_batch(unit)]
     assert found == often
-    assert [training.first_line(z.statement) for z in before_step(unit, set())] == early
-    assert len(lost_windows(unit, set(), mended=False)) == lost
-    assert len(lost_windows(unit, set(), mended=True)) == (0 if often else lost)
+    assert [training.first_line(z.statement) for z in before_step(unit)] == early
+    assert len(lost_windows(unit, mended=False)) == lost
+    assert len(lost_windows(unit, mended=True)) == (0 if often else lost)
