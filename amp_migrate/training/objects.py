@@ -196,12 +196,15 @@ class Objects:
         return frozenset(o.number for o in self.optimizers if not o.groups & self._makers)
 
     def training(self, networks: Iterable[int]) -> frozenset[int] | None:
-        """Return the optimizers that may train one of some networks; None where none is known to train any."""
+        """Return the optimizers that may train one of some networks, or are one of them; None where none is known to."""
         wanted = set(networks)
         known = {o.number for o in self.optimizers if (o.networks or set()) & wanted}
-        if not wanted or not (known or COPY in wanted):
+        own = {o.number for o in self.optimizers if o.groups & wanted}
+        if known or COPY in wanted:
+            known |= {o.number for o in self.optimizers if o.networks is None}
+        elif not own:
             return None
-        return frozenset(known | {o.number for o in self.optimizers if o.networks is None})
+        return frozenset(known | own)
 
     def owners(self, module: Module, node: ast.AST) -> set[int]:
         """Return the names of what an expression takes parameters from: ``net`` of ``net.parameters()``."""

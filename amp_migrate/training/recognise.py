@@ -219,10 +219,9 @@ class Training:
             yield from self._handed(function, call, name)
             given = self._unseen.given(function, call, name)
             held = self._unseen.optimizers(function, call, name) if not given else set()
-            if given and call not in self.losses.computing:
-                yield Event(Kind.READ_GRAD, call, self.objects.training(given), assumed=True)
-            elif held and call not in self.losses.computing:
-                yield Event(Kind.READ_GRAD, call, frozenset(held), assumed=True)
+            read_of = self.objects.training(given) if given else frozenset(held)
+            if (given or held) and call not in self.losses.computing:
+                yield Event(Kind.READ_GRAD, call, read_of, assumed=True)
             elif (written := self._writes.of(module, call)) is not None:
                 yield Event(Kind.WEIGHT_WRITE, call, networks=written)
             if ran := self._runs.of(function, call, name):
@@ -278,7 +277,8 @@ class Training:
             return
         use = self._gradients.use(function, node)
         if use == "read":
-            read = Event(Kind.READ_GRAD, node, self.objects.training(owners))
+            name = one_name(function.module, node.value)
+            read = Event(Kind.READ_GRAD, node, self.objects.training(owners), network=name)
             yield from _reads(read, self._whole.in_turn(function.module, node, node.value))
         elif use in KEEPING or (use is not None and not self._is_part(function, node.value)):
             yield Event(KEEPING.get(use, Kind.ZERO_GRAD), node, self.objects.training(owners))

@@ -15,6 +15,7 @@ from amp_migrate.placement.making.off import runs_unscaled
 from amp_migrate.placement.reads import gradients
 from amp_migrate.placement.reads.gradients import Use
 from amp_migrate.placement.reads.reported import scaled_reads
+from amp_migrate.placement.reads.whose import of_one
 from amp_migrate.placement.steps.indirect import indirect
 from amp_migrate.placement.unscaling.moving import across
 from amp_migrate.placement.unscaling.pending import behind_backward
@@ -110,7 +111,9 @@ def _targets(
             return [(step, segment(use.optimizer))]
         return [(step, step.text)]
     if later:
-        return [(s, s.text) for s in _beside(function.module.tree, later)]
+        beside = _beside(function.module.tree, later)
+        own = of_one(unit, function, use.node, later)
+        return [(s, s.text) for s in (beside if set(own) <= set(beside) else own)]
     written = {
         segment(o): None
         for b in unit.backwards_of(function)
