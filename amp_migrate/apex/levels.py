@@ -17,6 +17,20 @@ def possible(module: Module, node: ast.expr) -> frozenset[str]:
     return _possible(module, node, frozenset()) or ALL
 
 
+def chosen(module: Module, node: ast.expr) -> ast.IfExp | None:
+    """Return the choice that a variable keeps, bound once to one by a flag that nothing in the file sets anew."""
+    bound = module.scopes.bound(node) if isinstance(node, ast.Name) else []
+    value = assigned(module.tree, bound[0]) if len(bound) == 1 else None
+    if not isinstance(value, ast.IfExp):
+        return None
+    test = value.test
+    if isinstance(test, ast.Attribute):
+        stored = (n.attr for n in module.tree.nodes(ast.Attribute) if isinstance(n.ctx, ast.Store))
+        return value if test.attr not in stored else None
+    once = isinstance(test, ast.Name) and len(module.scopes.bound(test)) == 1
+    return value if once else None
+
+
 def _possible(module: Module, node: ast.expr, seen: frozenset[str]) -> frozenset[str] | None:
     if isinstance(node, ast.Constant):
         return frozenset({node.value}) if isinstance(node.value, str) else None

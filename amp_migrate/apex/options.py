@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from amp_migrate.apex.levels import ALL, possible
+from amp_migrate.apex.levels import ALL, chosen, possible
 from amp_migrate.apex.mapping import entries
 from amp_migrate.apex.sites import Site
 from amp_migrate.apex.writes import Entries
@@ -111,7 +111,8 @@ def read(project: Project, site: Site, constant: Constant) -> Options:
         )
     asked = named.get("opt_level")
     local = isinstance(asked, ast.Name) and site.module.scopes.is_local(asked)
-    level, on = _level((local and asked and constant(asked)) or asked, segment)
+    held = constant(asked) or chosen(site.module, asked) if local and asked else None
+    level, on = _level(held or asked, segment)
     switch = named.get("enabled")
     given = TRUE
     if switch is not None and not is_true(switch):

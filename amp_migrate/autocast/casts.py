@@ -144,14 +144,15 @@ class Casts:
             return Told("False")
         text = condition.text
         seen = self._seen(text, function, creations, training)
-        if seen and is_plain(text):
-            return seen
+        respelt = None if seen or training else self._respelt(text, function, creations)
+        if (seen or respelt) and is_plain(text):
+            return seen or respelt
         scaling = self._scaling(creations)
         if seen and not training and not (scaling and function in self._unit.home.users):
             return seen
         if not scaling or not (self._unit.home.inits or self._unit.home.callers.alone):
-            return seen or self._give_up(function, node, training)
-        return self._by_scaler(function, node, training) or seen
+            return seen or respelt or self._give_up(function, node, training)
+        return self._by_scaler(function, node, training) or seen or respelt
 
     def _seen(
         self, text: str, function: Function, creations: list[Creation], training: bool
@@ -159,6 +160,13 @@ class Casts:
         """Return a condition where a function sees all that it reads, as initializes found it."""
         known = text and self._asked.told(text, function, creations, training)
         return Told(text) if known else None
+
+    def _respelt(self, text: str, function: Function, creations: list[Creation]) -> Told | None:
+        """Return a condition as an evaluation can ask it by other names, where it has no GradScaler to ask."""
+        if function in self._unit.home.users or self._unit.home.is_attribute(function):
+            return None
+        other = self._asked.respelt(text, function, creations) if text else None
+        return Told(other) if other else None
 
     def _scaling(self, creations: list[Creation]) -> bool:
         """Tell whether the GradScaler of each of some initializes is on where casts are."""

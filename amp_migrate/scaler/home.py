@@ -64,6 +64,7 @@ class Home:
         self.users: dict[Function, list[ast.AST]] = {}
         self.resolved: dict[Function, str] = {}
         self.constructed: set[Class] = set()
+        self.constructs = True
         self._constructing: set[Class] = set()
         self._attributes: set[Class] = set()
         if not module_level:
@@ -249,11 +250,10 @@ class Home:
 
     def _is_constructed(self, cls: Class, node: ast.AST) -> bool:
         """Tell whether the scaler could be handed to the constructor; where it could not, nothing is noted."""
-        state = self._state()
-        before = self._constructing
+        state, before = self._state(), self._constructing
         self._constructing = {*before, *family(cls)}
         try:
-            return self._construct(cls, node)
+            return self.constructs and self._construct(cls, node)
         except Cannot:
             self._restore(state)
             return False

@@ -86,6 +86,11 @@ class Values:
         node = self._node(module, expression)
         return frozenset() if node is None else self.graph.reach(node)[0]
 
+    def sources(self, module: Module, expression: Named) -> frozenset[int]:
+        """Return the groups of all objects that `expression` may hold, without those of names that are only handed them."""
+        found = self.groups(module, expression)
+        return frozenset(g for g in found if g < 0 or self.graph.reach(g)[0] <= {g})
+
     def lineage(self, module: Module, expression: ast.expr) -> frozenset[int]:
         """Return the groups of all objects that `expression` may hold, and of what makes them anew for each call."""
         node = self._node(module, expression)

@@ -238,10 +238,10 @@ AT_HAND: dict[str, tuple[str, str | None]] = {
         f"{CHECK}def main(x):\n{M1}{T1}    check(model, x)\n    run(check)\nmain(1)\n", None,
     ),
     "with defaults": (
-        f"def check(model, x=1):\n    return model(x)\ndef main(x):\n{M1}{T1}    check(model, x)\nmain(1)\n", None,
+        f"def check(model, x=1):\n    return model(x)\ndef main(x):\n{M1}{T1}    check(model, x)\nmain(1)\n", "scaler",
     ),
     "a method of another": (
-        f"class C:\n    def check(self, model, x):\n        return model(x)\ndef main(x):\n{M1}{T1}    C().check(model, x)\nmain(1)\n", None,
+        f"class C:\n    def check(self, model, x):\n        return model(x)\ndef main(x):\n{M1}{T1}    C().check(model, x)\nmain(1)\n", "scaler",
     ),
     "a method beside the constructor": (
         f"class T:\n    def __init__(self):\n{SM2}    def train(self, x):\n{ST2}    def check(self, x):\n        return self.model(x)\nT().train(1)\n",

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from amp_migrate.facts.paths import calls_anything, same, variables
+from amp_migrate.facts.paths import calls_anything, same, tail, variables
 from amp_migrate.flow.condition import Condition, names, negate
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.making.creation import Creation
@@ -16,6 +16,7 @@ from amp_migrate.project.order import Loop, in_branch, levels, position
 from amp_migrate.project.reach import made_with_object, reachable
 from amp_migrate.project.relatives import family
 from amp_migrate.training.bindings import named
+from amp_migrate.values.calling.calls import LAUNCHERS
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -110,13 +111,23 @@ class Begun:
         self._known[node] = []  # calls in a circle are no other way
         own = tuple(_around(function, node))[::-1]
         found: dict[tuple[object, ...], _Way] = {}
-        for site in self._project.callers(function):
-            statement = site.function.module.tree.statement(site.call)
-            for way in self._ways(site.function, statement):
+        sites = [(site.function, site.call) for site in self._project.callers(function)]
+        for caller, call in [*sites, *self._launches(function)]:
+            for way in self._ways(caller, caller.module.tree.statement(call)):
                 whole = _Way(way.start, (*way.guards, *own))
                 found.setdefault((way.start, *((g.test, g.positive) for g in whole.guards)), whole)
         self._known[node] = list(found.values()) or [_Way(function, own)]
         return self._known[node]
+
+    def _launches(self, function: Function) -> list[tuple[Function, ast.AST]]:
+        """Return where a function is handed to what starts it in processes or threads: ``mp.spawn(train)``."""
+        found: list[tuple[Function, ast.AST]] = []
+        for user, node, _ in self._project.escapes(function):
+            up = user.module.tree.parent(node)
+            call = user.module.tree.parent(up) if isinstance(up, ast.keyword) else up
+            if isinstance(call, ast.Call) and tail(call) in LAUNCHERS:
+                found.append((user, call))
+        return found
 
     def _avoids(
         self, way: _Way, guard: Guard, within: set[Function], function: Function, node: ast.AST

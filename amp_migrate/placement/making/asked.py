@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Site
+from amp_migrate.facts.paths import arguments_of
 from amp_migrate.flow.condition import names
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.making.creation import Creation
@@ -29,6 +31,38 @@ class Asked:
         return all(
             self._same_name(name, function, creations, training) for name in names(text)
         ) and not any(self._changed(creation, text) for creation in creations)
+
+    def respelt(self, text: str, function: Function, creations: list[Creation]) -> str | None:
+        """Return a condition by what an evaluation holds the same objects in: parameters of other names, attributes of its object."""
+        if any(self._changed(creation, text) for creation in creations):
+            return None
+        tree, places = ast.parse(text, mode="eval"), {}
+        based = {
+            node.value for node in ast.walk(tree) if isinstance(node, ast.Attribute | ast.Subscript)
+        }
+        for node in (n for n in ast.walk(tree) if isinstance(n, ast.Name)):
+            if not self._same_name(node.id, function, creations, False):
+                held = self._held_by(node.id, function, creations) if node in based else None
+                if held is None:
+                    return None
+                places[node] = held
+        for node in sorted(places, key=lambda n: n.col_offset, reverse=True):
+            text = text[: node.col_offset] + places[node] + text[node.end_col_offset :]
+        return text
+
+    def _held_by(self, name: str, function: Function, creations: list[Creation]) -> str | None:
+        """Return what a function surely holds in one of what some initializes hold in a variable."""
+        values = self._unit.project.values
+        known = [
+            values.sources(creation.site.module, ours)
+            for creation in creations
+            if (ours := named(creation.site.function, name)) is not None
+        ]
+        for text, node in _own(function):
+            given = values.sources(function.module, node)
+            if given and given <= frozenset().union(*known) and all(given & k for k in known):
+                return text
+        return None
 
     def set_later(self, creations: list[Creation], text: str) -> int | None:
         """Return the line that may set a part of a condition once an initialize has run; None if nothing does."""
@@ -92,3 +126,16 @@ class Asked:
             if node is not None:
                 found |= values.groups(creation.site.module, node)
         return frozenset(found)
+
+
+def _own(function: Function) -> Iterator[tuple[str, ast.expr | ast.arg]]:
+    """Yield the parameters of a function, and the attributes that the constructor of its object gives that."""
+    if function.node is not None:
+        yield from ((p.arg, p) for p in arguments_of(function.node.args))
+    constructor = function.cls.method("__init__") if function.cls is not None else None
+    if constructor is None or function.receiver is None:
+        return
+    for node in constructor.own_nodes:
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            if constructor.is_receiver(node.value):
+                yield f"{function.receiver}.{node.attr}", node

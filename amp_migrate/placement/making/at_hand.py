@@ -33,21 +33,22 @@ def at_hand(home: Home, function: Function, node: ast.AST, creations: list[Creat
     if owner.cls is not None and not owner.is_static and home.is_attribute(owner):
         early = _made_early(home, owner.cls) or _off_at_first(owner.cls, creations)
         return home.access(function, node) if early else None
-    if function.parent is None and function.cls is not None:
-        return None
     calls = home.project.callers(function)
     ready = all(call.function in home.inits or call.function in home.users for call in calls)
-    if not calls or not ready or home.project.escapes(function) or function.parameters.defaults:
+    if not calls or not ready or home.project.escapes(function):
         return None
     if not all(
         _dominated(home, call) and _made(home, call.function, call.call, creations)
         for call in calls
     ):
         return None
+    home.constructs = False
     try:
         return home.access(function, node)
     except Cannot:
         return None
+    finally:
+        home.constructs = True
 
 
 def _of_file(home: Home, function: Function, node: ast.AST) -> str | None:

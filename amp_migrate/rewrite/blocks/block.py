@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import libcst as cst
 
 from amp_migrate.plan.model import Wrap
-from amp_migrate.rewrite.blocks.comments import split_attached, without_apex
+from amp_migrate.rewrite.blocks.comments import speaks_of_apex, split_attached, without_apex
 from amp_migrate.rewrite.blocks.lines import Element, Gap, Statement, bare, is_blank, statements
 from amp_migrate.rewrite.blocks.statements import Part, Statements
 from amp_migrate.rewrite.errors import EditError
@@ -29,13 +29,16 @@ class Slot:
     def outside(self) -> list[Element]:
         """Return what stands above the statement: its lines, and what is put before it.
 
-        A comment keeps to a compound statement; above a simple one it speaks of the step that
-        the new statements belong to.
+        A comment keeps to a compound statement, unless it is about mixed precision; above a simple
+        one it speaks of the step that the new statements belong to.
         """
-        simple = not isinstance(self.nodes[0], cst.BaseCompoundStatement)
-        if not self.before or (simple and not isinstance(self.before[0], cst.EmptyLine | Gap)):
-            return [*self.above, *self.before]
         upper, attached = split_attached(self.above)
+        comments = [line.comment.value for line in attached if line.comment is not None]
+        near = any(map(speaks_of_apex, comments)) or not isinstance(
+            self.nodes[0], cst.BaseCompoundStatement
+        )
+        if not self.before or (near and not isinstance(self.before[0], cst.EmptyLine | Gap)):
+            return [*self.above, *self.before]
         return [*upper, *self.before, *self._distance(), *attached]
 
     def beside(self) -> list[Element]:

@@ -34,8 +34,17 @@ from amp_migrate.autocast.slicing.finished import fp32_inputs
 from amp_migrate.availability.dead import is_dead_local
 from amp_migrate.placement.finding.forgotten import is_described
 from amp_migrate.plan.cannot import Cannot, spoken
-from amp_migrate.plan.model import AddWithItem, Decision, Edit, Finding, Status, Wrap
-from amp_migrate.rules.autocast.evaluation_places import cast_at
+from amp_migrate.plan.model import (
+    AddWithItem,
+    Decision,
+    Edit,
+    Finding,
+    ReplaceExpression,
+    Status,
+    Wrap,
+)
+from amp_migrate.project import Function
+from amp_migrate.rules.autocast.evaluation_places import cast_at, joined
 from amp_migrate.rules.autocast.on_cpu import copied
 from amp_migrate.rules.autocast.programs import is_come_to, only_in_forwards, serves_others
 from amp_migrate.rules.autocast.unseen import unseen
@@ -63,7 +72,7 @@ def decide(context: Context) -> Iterator[Decision]:
     ]
     apart = cast_at(context, aside, disabled)
     shared = [r for r in apart.regions if r in aside and serves_others(context.unit, r.function)]
-    regions += [r for r in apart.regions if r not in shared]
+    regions = joined(context, [*regions, *(r for r in apart.regions if r not in shared)])
     decisions = [
         (region, _evaluation(context, region))
         for region in regions
@@ -87,16 +96,29 @@ def decide(context: Context) -> Iterator[Decision]:
         callers = [spoken(function) for function in blind if not is_dead_local(function)]
         if callers:
             yield _left_in_fp32(context, region, callers)
-    for function, call in copied(context.unit, cast) if not context.unit.plain else ():
-        message = (
-            "`.cpu()` gives fp16 of what the network gives under autocast; Apex's O1 made it fp32"
-        )
-        advice = "write `.float().cpu()` where numpy, sums or files need fp32"
-        yield decision(RULE, Status.NOTE, function.module, call, message, advice=advice)
+    yield from _on_the_cpu(context, cast)
     for function, call, name in unseen(context, cast):
         message = f"{name}() is not found here: where it runs the network, Apex cast that, and nothing does now"
         advice = f"if it does, call it under `with {context.spelling.autocast('...')}:`"
         yield decision(RULE, Status.NOTE, function.module, call, message, advice=advice)
+
+
+def _on_the_cpu(context: Context, cast: list[Region]) -> Iterator[Decision]:
+    """Copy outputs of networks in fp32 where they surely have a floating type; else say what each function copies."""
+    told: set[Function] = set()
+    for function, call, floating in copied(context.unit, cast) if not context.unit.plain else ():
+        assert isinstance(call.func, ast.Attribute)
+        value, tree = call.func.value, function.module.tree
+        if floating:
+            text = f"{tree.segment(value)}.float()"
+            message = f"`.cpu()` copies in fp32 what the network gives: `{text}`, as Apex's O1 did"
+            edits: list[Edit] = [ReplaceExpression(tree.span(value), text)]
+            yield decision(RULE, Status.ROUTINE, function.module, call, message, edits)
+        elif function not in told:
+            told.add(function)
+            message = "`.cpu()` gives fp16 of what the network gives under autocast; Apex's O1 made it fp32"
+            advice = "write `.float().cpu()` where numpy, sums or files need fp32"
+            yield decision(RULE, Status.NOTE, function.module, call, message, advice=advice)
 
 
 def _ran_under_apex(context: Context, region: Region) -> bool:

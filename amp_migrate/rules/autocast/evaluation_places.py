@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from amp_migrate.autocast.disabled import Disabled
+from amp_migrate.autocast.evaluated.gathered import gathered
 from amp_migrate.autocast.evaluated.inference import (
     before_apex,
     may_run_before_apex,
@@ -48,7 +49,7 @@ def cast_at(context: Context, evaluations: list[Region], disabled: Disabled) -> 
             found.setdefault((chosen.module.path, chosen.first.lineno), chosen)
         if ways.seeing and ways.blind:
             partly.append((region, list(dict.fromkeys(ways.blind))))
-    whole = _joined(context, found.values())
+    whole = joined(context, found.values())
     held = [*whole, *context.unit.regions]
     return Places(
         [
@@ -61,13 +62,22 @@ def cast_at(context: Context, evaluations: list[Region], disabled: Disabled) -> 
     )
 
 
-def _joined(context: Context, regions: Iterable[Region]) -> list[Region]:
+def joined(context: Context, regions: Iterable[Region]) -> list[Region]:
     """Join neighbours that are cast under one condition."""
-    told: dict[str | None, list[Region]] = {}
+    told: dict[tuple[str | None, Function], list[Region]] = {}
     for region in regions:
-        enabled = context.casts.enabled(region.function, region.first, training=False)
-        told.setdefault(enabled, []).append(region)
-    return [r for text, alike in told.items() for r in (merged(alike) if text else alike)]
+        told.setdefault((_told(context, region), region.function), []).append(region)
+    found = []
+    for (text, _), alike in told.items():
+        wider = gathered(context.unit, alike) if text is not None else []
+        wider = [r for r in wider if _told(context, r) == text]
+        apart = [r for r in alike if not any(within(r, other) for other in wider)]
+        found += [*wider, *(merged(apart) if text is not None else apart)]
+    return found
+
+
+def _told(context: Context, region: Region) -> str | None:
+    return context.casts.enabled(region.function, region.first, training=False)
 
 
 def _ways(

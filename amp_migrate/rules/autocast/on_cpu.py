@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from amp_migrate.apex.sites import Kind
 from amp_migrate.placement.finding.unit import Unit
@@ -12,11 +13,20 @@ from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.beliefs import SHAPES
 from amp_migrate.training.region import Region
 
-_KEEPS_TYPE = SHAPES | {"clone", "cuda", "relu", "sigmoid", "tanh"}
+_FRACTIONS = frozenset({"sigmoid", "softmax", "tanh"})
+_KEEPS_TYPE = SHAPES | _FRACTIONS | {"clone", "cuda", "relu"}
 
 
-def copied(unit: Unit, regions: Iterable[Region]) -> Iterator[tuple[Function, ast.Call]]:
-    """Yield the first ``x.cpu()`` of each function of what networks give in some regions, as they give it.
+class Copied(NamedTuple):
+    """An ``x.cpu()`` of a function, and whether `x` surely has a floating type."""
+
+    function: Function
+    call: ast.Call
+    floating: bool
+
+
+def copied(unit: Unit, regions: Iterable[Region]) -> Iterator[Copied]:
+    """Yield each ``x.cpu()`` of what networks give in some regions, in the type in which they give it.
 
     What an older interface puts into fp16 itself was fp16 there, too.
     """
@@ -30,34 +40,47 @@ def copied(unit: Unit, regions: Iterable[Region]) -> Iterator[tuple[Function, as
         nodes = cast.setdefault(region.function, set())
         nodes |= {node for stmt in region.statements() for node in ast.walk(stmt)}
     for function, nodes in cast.items():
-        calls = function.calls
-        for call in calls:
+        outputs = _Outputs(unit, function, nodes)
+        for call in function.calls:
             if isinstance(call.func, ast.Attribute) and call.func.attr == "cpu":
-                if _is_output(unit, function, nodes, call.func.value, set()):
-                    yield function, call
-                    break
+                found = outputs.given(call.func.value, frozenset())
+                if found:
+                    yield Copied(function, call, all(found))
 
 
-def _is_output(
-    unit: Unit, function: Function, cast: set[ast.AST], node: ast.expr, seen: set[ast.AST]
-) -> bool:
-    """Tell whether an expression is what a network gives, of the type that it gives it in."""
-    if node in seen:
-        return False
-    seen.add(node)
-    if isinstance(node, ast.Call):
-        if unit.forwards.is_network(function.module, node.func):
-            return node in cast
-        method = node.func
-        if not isinstance(method, ast.Attribute) or method.attr not in _KEEPS_TYPE:
-            return False
-        return _is_output(unit, function, cast, method.value, seen)
-    if isinstance(node, ast.Attribute) and node.attr == "data":
-        return _is_output(unit, function, cast, node.value, seen)
-    if isinstance(node, ast.Subscript):
-        return _is_output(unit, function, cast, node.value, seen)
-    if not isinstance(node, ast.Name):
-        return False
-    bound = program_of(unit.project).training.losses.reaching(function, node)
-    held = [value for value in bound if isinstance(value, ast.expr)]
-    return any(_is_output(unit, function, cast, value, seen) for value in held)
+class _Outputs:
+    """Follows the expressions of a function to what networks give under autocast."""
+
+    def __init__(self, unit: Unit, function: Function, cast: set[ast.AST]) -> None:
+        self._unit = unit
+        self._function = function
+        self._cast = cast
+
+    def given(self, node: ast.expr, seen: frozenset[ast.AST]) -> list[bool]:
+        """Return of each output that an expression may be, of the type of that, whether it is surely a floating one."""
+        if node in seen:
+            return []
+        seen |= {node}
+        if isinstance(node, ast.Call):
+            return self._called(node, seen)
+        if isinstance(node, ast.Subscript) or (
+            isinstance(node, ast.Attribute) and node.attr == "data"
+        ):
+            return self.given(node.value, seen)
+        if not isinstance(node, ast.Name):
+            return []
+        bound = program_of(self._unit.project).training.losses.reaching(self._function, node)
+        held = [value for value in bound if isinstance(value, ast.expr)]
+        return [each for value in held for each in self.given(value, seen)]
+
+    def _called(self, call: ast.Call, seen: frozenset[ast.AST]) -> list[bool]:
+        module = self._function.module
+        if self._unit.forwards.is_network(module, call.func):
+            return [False] if call in self._cast else []
+        if not isinstance(call.func, ast.Attribute) or call.func.attr not in _KEEPS_TYPE:
+            return []
+        name = call.func.attr
+        of_torch = self._unit.project.external(module, call.func) == f"torch.{name}"
+        values = call.args[:1] if of_torch else [call.func.value]
+        found = [each for value in values for each in self.given(value, seen)]
+        return [True] * len(found) if name in _FRACTIONS else found

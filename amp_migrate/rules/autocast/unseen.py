@@ -6,7 +6,8 @@ import ast
 from collections.abc import Collection, Iterator
 
 from amp_migrate.autocast.evaluated.inference import runs_before_apex
-from amp_migrate.facts.paths import all_given
+from amp_migrate.facts.paths import all_given, same
+from amp_migrate.facts.tree import Tree
 from amp_migrate.modules.layout import INSTALLED
 from amp_migrate.project import Function
 from amp_migrate.rules.base import Context
@@ -33,9 +34,19 @@ def unseen(context: Context, cast: Collection[Region]) -> Iterator[tuple[Functio
                 continue
             if name in told or call in inside or call in context.unit.gone:
                 continue
+            if _renews(function.module.tree, call):
+                continue
             given = (values.groups(function.module, a) for a in all_given(call))
             if not any(groups & networks for groups in given):
                 continue
             if not runs_before_apex(unit, function, call):
                 told.add(name)
                 yield function, call, last
+
+
+def _renews(tree: Tree, call: ast.Call) -> bool:
+    """Tell whether a call only gives its argument a new form: ``model = shard(model)``."""
+    up = tree.parent(call)
+    if not isinstance(up, ast.Assign) or len(up.targets) != 1:
+        return False
+    return any(same(up.targets[0], given) for given in all_given(call))

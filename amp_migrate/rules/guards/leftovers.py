@@ -6,6 +6,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 
+from amp_migrate.facts.constants import string
 from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.paths import sets
 from amp_migrate.facts.tree import FunctionNode, Tree
@@ -148,18 +149,24 @@ def _alone(tree: Tree, target: ast.Name) -> ast.Assign | None:
 
 
 _COLLECTIONS = frozenset({"dict", "list", "set", "tuple", "Namespace", "SimpleNamespace"})
-_HARMLESS = _COLLECTIONS | {"enumerate", "range", "zip", "len", "keys", "values", "items"}
+_ASKS = frozenset({"getattr", "hasattr", "is_autocast_enabled", "is_available", "isinstance"})
+_HARMLESS = _COLLECTIONS | _ASKS | {"enumerate", "range", "zip", "len", "keys", "values", "items"}
 
 
 def _is_pure(node: ast.expr) -> bool:
     """Tell whether making a value does nothing else: a name, a test, a table of loss ids, how many there are."""
-    collects = isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute)
-    if isinstance(node, ast.DictComp | ast.ListComp | ast.Dict | ast.List | ast.Tuple) or (
-        collects and last_name(node) in _HARMLESS
-    ):
+    if isinstance(node, ast.DictComp | ast.ListComp | ast.Dict | ast.List | ast.Tuple | ast.Call):
         calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
-        return all(last_name(call) in _HARMLESS for call in calls)
+        return all(_called(call) in _HARMLESS for call in calls)
     return isinstance(node, _PURE)
+
+
+def _called(call: ast.Call) -> str:
+    """Return the last name of what a call runs, if only by ``getattr(torch, "is_autocast_enabled")()``."""
+    func = call.func
+    if isinstance(func, ast.Call) and last_name(func) == "getattr" and len(func.args) > 1:
+        return string(func.args[1]) or ""
+    return last_name(call)
 
 
 def _loads(function: ast.AST, name: str) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from amp_migrate.facts.closure import spread
 from amp_migrate.facts.constants import string
 from amp_migrate.facts.paths import same, tail, walk
+from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.once import once
 from amp_migrate.project.relatives import apart, properties
@@ -126,6 +127,9 @@ class _Setters:
         groups = self._project.values.groups
         if not any(groups(function.module, n) for n in ones) or not groups(module, other):
             return not same(part, other)
+        if _is_display(module, other):
+            made = self._project.values.group(module, other)
+            return all(made not in groups(function.module, n) for n in ones)
         return apart(self._project, function.module, ones, module, other)
 
 
@@ -150,6 +154,13 @@ def _key(node: ast.AST) -> object:
     elif isinstance(node, ast.Call) and node.args:
         key = node.args[0]
     return key.value if isinstance(key, ast.Constant) else None
+
+
+def _is_display(module: Module, node: ast.expr) -> bool:
+    """Tell whether a name holds nothing but what displays make: a collection is none of the objects in it."""
+    bound = module.scopes.bound(node) if isinstance(node, ast.Name) else []
+    made = [assigned(module.tree, binding) for binding in bound]
+    return bool(made) and all(isinstance(value, ast.Dict | ast.List | ast.Set) for value in made)
 
 
 def is_made(module: Module, node: ast.expr) -> bool:

@@ -25,7 +25,7 @@ from amp_migrate.values.nodes import Nodes, function_of
 from amp_migrate.values.objects import Made, Partial
 
 _ROUNDS = 8
-_LAUNCHERS = {"spawn", "start_processes", "Thread", "Process"}
+LAUNCHERS = {"spawn", "start_processes", "Thread", "Process"}
 # Methods that objects of every kind have: their name says nothing about the class.
 _COMMON = frozenset(dir(list) + dir(dict) + dir(str) + dir(set)) | {
     "backward", "close", "cuda", "eval", "fit", "flush", "forward", "info", "load", "load_state_dict", "log",
@@ -188,7 +188,7 @@ class Calls:
         if name in {"functools.partial", "partial"} and call.args:
             for target in self.targets.of(module, call.args[0]):
                 self._link(module, call, target, partial=True)
-        elif last in _LAUNCHERS:
+        elif last in LAUNCHERS:
             self._launch(module, call)
 
     def _launch(self, module: Module, call: ast.Call) -> None:
