@@ -25,6 +25,7 @@ from amp_migrate.check.pairs import NOTHING, Pair, lost
 from amp_migrate.check.plain import untold
 from amp_migrate.check.settings import scales
 from amp_migrate.check.statements.computed import computed
+from amp_migrate.check.statements.reading import misread
 from amp_migrate.check.statements.surroundings import moved
 from amp_migrate.project.once import kept
 from amp_migrate.protocol.code.program import Program
@@ -83,6 +84,7 @@ def compare(before: Program, after: Program, claims: Claims) -> Comparison:
         *always_there(old, new),
         *paired(old, new, every),
         *moved(old, new, claims),
+        *misread(old, new, claims),
         *mixed_up(old, new),
         *computed(old, new, every, claims),
     )

@@ -19,6 +19,7 @@ from check.decisions.adversaries import ADVERSARIES
 from check.decisions.agents import AGENTS
 from check.decisions.distilling import DISTILLING
 from check.decisions.finetuning import FINETUNING
+from check.decisions.staying import STAYING
 from check.elsewhere.astray import ASTRAY
 from check.elsewhere.in_closures import IN_CLOSURES
 from check.elsewhere.made_anew import MADE_ANEW
@@ -56,7 +57,7 @@ EVERY = (
     *SWITCHED, *DISABLED, *HOLDERS, *ROUNDS, *TEACHERS, *SPOILT, *VALIDATING, *GUARDED_CALLS, *SAME_NAMES,
     *BEHIND, *INSIDE, *STEPPED, *EARLY, *SPEEDS, *ANEW, *TURNED_OFF, *MOVED, *PLAIN, *PRODUCTS, *DONE, *PLACEHOLDERS,
     *SHARED_WEIGHTS, *MADE_ANEW, *WHOLE_RESULTS, KEPT, *KEPT_BY, UNPACKED, *IN_CLOSURES, *ADVERSARIES, *AGENTS,
-    *DISTILLING, *FINETUNING,
+    *DISTILLING, *FINETUNING, *STAYING,
     *ASTRAY, *SET_LATER,
 )  # fmt: skip
 

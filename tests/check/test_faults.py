@@ -12,12 +12,9 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.project import build
 
 NO_EVENTS = {
-    "loss not divided": "what a loss is computed of is no event",
-    "loss divided twice": "what a loss is computed of is no event",
     "model.half() left in": "the type of weights is no event",
     "eval mode left on": "the mode of a network is no event",
     "learning rate doubled in a group": "settings of an optimizer are no events",
-    "micro-batches swapped": "the order of the data is no event",
 }
 """Faults that `verify` finds when the program runs, and why reading it does not."""
 

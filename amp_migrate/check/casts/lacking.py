@@ -5,16 +5,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from amp_migrate.check.events.labels import text_of
+from amp_migrate.check.events.labels import called, text_of
 from amp_migrate.check.events.sides import Key, Side, changed, differs, key
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.facts.below import every
-from amp_migrate.facts.paths import spreads, tail, walk
+from amp_migrate.facts.constants import is_false, is_none
+from amp_migrate.facts.paths import all_given, spreads, tail, walk
 from amp_migrate.project import Function
+from amp_migrate.training.contexts import is_off
 
 _FLAG = "reads a flag that a program of this helper does not have:"
 _ASKS = ast.If | ast.IfExp | ast.BoolOp | ast.While | ast.Compare | ast.UnaryOp
 _GIVEN = "is used, although a call does not pass it:"
+_ALONE = "is a GradScaler of this call alone, beside the one that trains:"
 
 
 class Lacking:
@@ -78,27 +81,56 @@ class Lacking:
         return frozenset(found) if parses else frozenset()
 
     def parameters(self) -> Iterator[tuple[Key, Difference]]:
-        """Yield the uses of new parameters that are None where a call does not pass them."""
+        """Yield the uses of new parameters that are None where a call does not pass them, and GradScalers of one call alone."""
         for name, _ in changed(self._old, self._new):
             for function in self._new.functions[name]:
-                for parameter in self._optional(function, name):
+                for parameter in self._brought(function, name):
+                    given = list(self._given(function, parameter))
                     use = _unguarded(function, parameter)
-                    if use is not None and self._is_left_out(function, parameter):
+                    if use is not None and any(node is None or is_none(node) for _, node in given):
                         yield differs(function, use, f"`{text_of(use)}` {_GIVEN}")
+                    for caller, node in given:
+                        if isinstance(node, ast.Call) and self._is_another(caller, node):
+                            yield differs(caller, node, f"`{ast.unparse(node)}` {_ALONE}")
 
-    def _optional(self, function: Function, name: Key) -> Iterator[str]:
+    def _brought(self, function: Function, name: Key) -> list[str]:
+        """Return the parameters of a function that only the new text has."""
         known = {p for f in self._old.functions[name] for p in f.parameters.names}
-        for parameter, default in function.parameters.defaults.items():
-            if parameter not in known and isinstance(default, ast.Constant):
-                if default.value is None:
-                    yield parameter
+        return [p for p in function.parameters.names if p not in known]
 
-    def _is_left_out(self, function: Function, parameter: str) -> bool:
-        project = self._new.project
-        return any(
-            parameter not in project.arguments(site, function) and not spreads(site.call)
-            for site in project.calls_of(function)
+    def _given(
+        self, function: Function, parameter: str
+    ) -> Iterator[tuple[Function, ast.expr | None]]:
+        """Yield what calls of a function give a parameter, with the functions they stand in: None for nothing."""
+        project, default = self._new.project, function.parameters.defaults.get(parameter)
+        for site in project.calls_of(function):
+            node = project.arguments(site, function).get(parameter)
+            if node is not None or (is_none(default) and not spreads(site.call)):
+                yield site.function, node
+
+    def _is_another(self, caller: Function, call: ast.Call) -> bool:
+        """Tell whether a call makes a GradScaler beside another one of its function, but for one off where AMP was given as off."""
+        objects = self._new.program.training.objects
+        made = {node for _, node in objects.made_scalers}
+        if call not in made or len(made & set(caller.calls)) < 2:
+            return False
+        around = caller.module.tree.parent(call)
+        up = caller.module.tree.parent(around) if isinstance(around, ast.keyword) else around
+        name = called(up.func) if isinstance(up, ast.Call) and is_off(call) else None
+        return not any(
+            called(old.func) == name and self._may_be_off(old)
+            for function in self._old.functions.get(key(caller), ())
+            for old in function.calls
         )
+
+    def _may_be_off(self, call: ast.Call) -> bool:
+        """Tell whether a call of the old text gives None or False, or leaves it to a default."""
+        project = self._old.project
+        given = all_given(call)
+        for callee in project.callees(call):
+            taken = project.given(call, callee)
+            given += [d for name, d in callee.parameters.defaults.items() if name not in taken]
+        return any(is_none(node) or is_false(node) for node in given)
 
 
 def _unguarded(function: Function, parameter: str) -> ast.Attribute | None:

@@ -26,6 +26,12 @@ _KINDS = {
     "AMP208": (Does.READ,),
     "AMP508": (Does.SAVE, Does.LOAD),
 }
+_REWRITES = frozenset(
+    {
+        "AMP108", "AMP111", "AMP121", "AMP122", "AMP202", "AMP207", "AMP208", "AMP301", "AMP302", "AMP303", "AMP304", "AMP305", "AMP306", "AMP307",
+        "AMP308",
+    }
+)  # fmt: skip
 _TESTS = frozenset({"AMP110", "AMP204", "AMP208"})
 
 
@@ -81,6 +87,16 @@ class Claims:
         """Tell whether a rule of the run speaks of a statement that begins on a line of the old text, or of a part of it."""
         return any(
             c.path == place.path and c.line <= place.line <= max(c.line, c.last) for c in self.every
+        )
+
+    def rewrite(self, place: Place, last: int) -> bool:
+        """Tell whether a rule of the run writes something else for what stands on some lines of the old text."""
+        return any(
+            c.path == place.path
+            and c.code in _REWRITES
+            and c.line <= last
+            and place.line <= max(c.line, c.last)
+            for c in self.every
         )
 
     def allowed(self, functions: Iterable[Function]) -> Allowed:

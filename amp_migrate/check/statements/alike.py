@@ -1,0 +1,208 @@
+"""Whether a part of the new text reads as one of the old text, but for what Apex and native AMP have to do with."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+from amp_migrate.check.events.sides import Side, key
+from amp_migrate.facts.below import every
+from amp_migrate.facts.paths import all_given, imported_name, tail
+from amp_migrate.project import Function
+
+NAMES = ast.Name | ast.Attribute
+_BINDS = (
+    ast.Name, ast.Attribute, ast.Constant, ast.arg, ast.alias, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef,
+)  # fmt: skip
+_BUILTINS = frozenset(vars(builtins))
+_NATIVE = ("torch.amp", "torch.autocast", "torch.cuda.amp")
+
+
+class Alike:
+    """Compares parts of both texts; `introduced` are the names that only the new function has."""
+
+    def __init__(self, old: Side, new: Side) -> None:
+        self._old = old
+        self._new = new
+        self.introduced: frozenset[str] = frozenset()
+
+    @cached_property
+    def _gone(self) -> frozenset[str]:
+        """What only the old project calls something by, and its texts."""
+        free = _read(self._old) - _bound(self._old) - _read(self._new) - _BUILTINS
+        return (_bound(self._old) - _bound(self._new)) | free
+
+    @cached_property
+    def _brought(self) -> frozenset[str]:
+        """What only the new project calls something by, and its texts."""
+        return _bound(self._new) - _bound(self._old)
+
+    def reads(self, before: Function, old: ast.AST, after: Function, new: ast.AST) -> bool:
+        """Tell whether a part of the new text reads as one of the old text."""
+        if ast.dump(old) == ast.dump(new):
+            return True
+        if isinstance(new, ast.Call) and (inner := _within(new)) is not None:
+            if self.reads(before, old, after, inner):
+                return True
+        if isinstance(old, ast.Constant) and isinstance(new, ast.Constant):
+            texts = isinstance(old.value, str) and isinstance(new.value, str)
+            return texts and (old.value in self._gone or new.value in self._brought)
+        if isinstance(new, ast.Call) and tail(new) == "get_scale":
+            return isinstance(old, ast.Attribute | ast.Call)
+        if isinstance(old, ast.NamedExpr) and isinstance(new, ast.Name):
+            return ast.unparse(old.target) == new.id
+        if isinstance(new, ast.Name) and not isinstance(old, ast.Constant | NAMES | ast.stmt):
+            held = self._new.labels.values_of(after, new)
+            if any(self.reads(before, old, after, value) for value in held):
+                return True
+        if (
+            isinstance(old, ast.Call)
+            and isinstance(new, ast.Call)
+            and (added := self._added(old, new))
+        ):
+            left = [a for a in new.args if a not in added]
+            named = [k for k in new.keywords if k.value not in added]
+            new = ast.Call(new.func, left, named)
+            if any(
+                self._is_out_of_place(before, *p, after) for p in zip(old.args, left, strict=False)
+            ):
+                return False
+        if isinstance(new, ast.Tuple) and not isinstance(old, ast.Tuple):
+            left = [x for x in new.elts if not self.is_native(after, x)]
+            return len(left) == 1 and self.reads(before, old, after, left[0])
+        if type(old) is type(new) and self._fields(before, old, after, new):
+            return True
+        return self.is_apex(before, old) or self.is_native(after, new)
+
+    def _added(self, old: ast.Call, call: ast.Call) -> frozenset[ast.expr]:
+        """Return the arguments of a call that has more of them which fill the parameters that only the new text has."""
+        if len(all_given(call)) <= len(all_given(old)):
+            return frozenset()
+        project = self._new.project
+        found: set[ast.expr] = set()
+        for callee in project.callees(call):
+            if had := self._old.functions.get(key(callee), ()):
+                known = {name for function in had for name in function.parameters.names}
+                given = project.given(call, callee)
+                found |= {node for name, node in given.items() if name not in known}
+        return frozenset(found)
+
+    def _is_out_of_place(
+        self, before: Function, old: ast.expr, new: ast.expr, after: Function
+    ) -> bool:
+        """Tell whether what comes with AMP stands where something else was given."""
+        if not isinstance(old, ast.Constant | NAMES) or not isinstance(new, NAMES):
+            return False
+        return self.is_native(after, new) and not self.is_apex(before, old)
+
+    def _fields(self, before: Function, old: ast.AST, after: Function, new: ast.AST) -> bool:
+        for field in old._fields:
+            one, other = getattr(old, field, None), getattr(new, field, None)
+            if isinstance(one, list) and isinstance(other, list):
+                if not self._items(before, one, after, other):
+                    return False
+            elif not self._item(before, one, after, other):
+                return False
+        return True
+
+    def _items(
+        self, before: Function, old: Sequence[object], after: Function, new: Sequence[object]
+    ) -> bool:
+        """Tell whether a list reads as another one, which has what AMP needs beside."""
+        kept = [x for x in old if not (isinstance(x, ast.AST) and self.is_apex(before, x))]
+        now = [x for x in new if not (isinstance(x, ast.AST) and self.is_native(after, x))]
+        return any(
+            len(ones) == len(others)
+            and all(self._item(before, x, after, y) for x, y in zip(ones, others, strict=True))
+            for ones, others in ((old, new), (kept, now), (old, now))
+        )
+
+    def _item(self, before: Function, one: object, after: Function, other: object) -> bool:
+        if isinstance(one, ast.AST) and isinstance(other, ast.AST):
+            return self.reads(before, one, after, other)
+        return one == other
+
+    def is_apex(self, function: Function, node: ast.AST) -> bool:
+        """Tell whether a part of the old text is of Apex itself, or of what goes with it."""
+        return any(self.mentions_apex(function, part) for part in _itself(node))
+
+    def mentions_apex(self, function: Function, node: ast.AST) -> bool:
+        """Tell whether a part of the old text has to do with Apex, or with what goes with it."""
+        return any(
+            word(part) in self._gone or self._old.labels.is_apex(function, part)
+            for part in every(node)
+            if isinstance(part, NAMES)
+        )
+
+    def is_native(self, function: Function, node: ast.AST) -> bool:
+        """Tell whether a part of the new text is of native AMP itself, or of what comes with it."""
+        return any(self.mentions_native(function, part) for part in _itself(node))
+
+    def mentions_native(self, function: Function, node: ast.AST) -> bool:
+        """Tell whether a part of the new text has to do with native AMP, or with what comes with it."""
+        external = self._new.project.external
+        return any(
+            (isinstance(part, ast.Name) and part.id in self.introduced)
+            or word(part) in self._brought
+            or (external(function.module, part) or "").startswith(_NATIVE)
+            for part in every(node)
+            if isinstance(part, NAMES)
+        )
+
+
+def word(node: ast.Name | ast.Attribute) -> str:
+    """Return the last word of a name or attribute."""
+    return node.id if isinstance(node, ast.Name) else node.attr
+
+
+def _within(call: ast.Call) -> ast.expr | None:
+    """Return what a call only scales, or takes in fp32."""
+    if not isinstance(call.func, ast.Attribute):
+        return None
+    if call.func.attr == "scale" and len(call.args) == 1:
+        return call.args[0]
+    return call.func.value if call.func.attr == "float" and not call.args else None
+
+
+def _itself(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield what a part of a text is, without what it is given: ``f`` of ``f(x)[0]``."""
+    queue = [node]
+    for part in queue:
+        if isinstance(part, NAMES):
+            yield part
+        elif isinstance(part, ast.Call):
+            queue.append(part.func)
+        elif isinstance(part, ast.Subscript | ast.Starred | ast.keyword | ast.Await):
+            queue.append(part.value)
+        elif isinstance(part, ast.Expr | ast.Assign | ast.AnnAssign | ast.Return):
+            queue += [part.value] if part.value is not None else []
+        elif isinstance(part, ast.NamedExpr | ast.AugAssign):
+            queue.append(part.value)
+        elif isinstance(part, ast.IfExp | ast.BoolOp | ast.Compare | ast.UnaryOp):
+            queue += ast.iter_child_nodes(part)
+        elif isinstance(part, ast.Lambda):
+            queue.append(part.body)
+
+
+def _read(side: Side) -> frozenset[str]:
+    nodes = (node for _, node in side.project.nodes(ast.Name))
+    return frozenset(n.id for n in nodes if isinstance(n, ast.Name))
+
+
+def _bound(side: Side) -> frozenset[str]:
+    """Return the words by which a project calls something of its own, and the texts that stand in it."""
+    found: set[str] = set()
+    for _, node in side.project.nodes(*_BINDS):
+        if isinstance(node, NAMES):
+            found |= set() if isinstance(node.ctx, ast.Load) else {word(node)}
+        elif isinstance(node, ast.Constant):
+            found |= {node.value} if isinstance(node.value, str) else set()
+        elif isinstance(node, ast.arg):
+            found.add(node.arg)
+        elif isinstance(node, ast.alias):
+            found.add(imported_name(node))
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+    return frozenset(found)

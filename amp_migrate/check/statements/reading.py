@@ -1,0 +1,192 @@
+"""Whether what stays of the old text reads as it did, but for what Apex and native AMP have to do with."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from amp_migrate.check.events.claims import Claims
+from amp_migrate.check.events.labels import called
+from amp_migrate.check.events.sides import Key, Side, changed, differs
+from amp_migrate.check.events.traces import Difference
+from amp_migrate.check.statements.alike import NAMES, Alike, word
+from amp_migrate.facts.below import every
+from amp_migrate.facts.constants import is_none
+from amp_migrate.facts.scopes import targets_of
+from amp_migrate.project import Function
+from amp_migrate.protocol.faults import Place
+from amp_migrate.training.beliefs import WITHOUT_GRADIENTS
+
+_Set = ast.Assign | ast.AugAssign | ast.AnnAssign
+_STATEMENTS = ast.Expr | _Set | ast.Return
+_BRANCHES = ast.If | ast.While
+_LOOPS = ast.For | ast.AsyncFor
+_WITH = ast.With | ast.AsyncWith
+_Part = ast.stmt | ast.expr
+_Held = list[tuple[Function, _Part]]
+_READS = "stands for what read otherwise, in more than AMP:"
+_GONE = "is gone, and has nothing to do with AMP:"
+
+
+def misread(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Difference]]:
+    """Yield what differs of the new text, or is gone from the old one, in more than AMP."""
+    alike = Alike(old, new)
+    for name, introduced in changed(old, new):
+        before, after = old.functions[name], new.functions[name]
+        alike.introduced = introduced
+        pair = _Pair(old, alike, before, after, claims)
+        yield from pair.misread()
+        if not any(map(claims.drops, before)):
+            yield from pair.gone()
+
+
+class _Pair:
+    """The functions of one name before and after."""
+
+    def __init__(
+        self,
+        old: Side,
+        alike: Alike,
+        before: Sequence[Function],
+        after: Sequence[Function],
+        claims: Claims,
+    ) -> None:
+        self._old = old
+        self._alike = alike
+        had: _Held = [(f, part) for f in before for part in _parts(f)]
+        self._has: _Held = [(f, part) for f in after for part in _parts(f)]
+        self._lost, self._fresh = _without(had, self._has), _without(self._has, had)
+        self._before = before
+        self._after = after
+        self._claims = claims
+
+    def misread(self) -> Iterator[tuple[Key, Difference]]:
+        """Yield what does not read as anything of the old text in its place."""
+        for function, part in self._fresh:
+            if is_none(getattr(part, "value", None)):
+                continue  # what another way binds
+            places = [(f, s) for f, s in self._lost if _anchor(s) == _anchor(part)]
+            if isinstance(part, ast.expr):
+                places = [(f, s) for f, s in places if not self._is_of_apex(f, s)]
+                if self._alike.mentions_native(function, part):
+                    continue
+            if places and not any(
+                self._is_rewritten(f, s) or self._alike.reads(f, s, function, part)
+                for f, s in places
+            ):
+                yield differs(function, part, f"`{ast.unparse(part)}` {_READS}")
+        for one, other in zip(self._before, self._after, strict=False):
+            defaults = other.parameters.defaults
+            for name, value in one.parameters.defaults.items():
+                now = defaults.get(name)
+                if now is not None and not self._alike.reads(one, value, other, now):
+                    yield differs(other, now, f"`{name}={ast.unparse(now)}` {_READS}")
+
+    def gone(self) -> Iterator[tuple[Key, Difference]]:
+        """Yield what did something by itself, and is not there any more."""
+        texts = {ast.unparse(part) for _, part in self._has}
+        anchors = {_anchor(part) for _, part in self._fresh}
+        for function, part in self._lost:
+            if ast.unparse(part) not in texts and _anchor(part) not in anchors:
+                if self._is_needed(function, part):
+                    yield differs(function, part, f"`{ast.unparse(part)}` {_GONE}", gone=True)
+        for one, other in zip(self._before, self._after, strict=False):
+            kept = {ast.unparse(d) for d in _decorators(other)}
+            for part in _decorators(one):
+                if ast.unparse(part) not in kept and not self._alike.mentions_apex(one, part):
+                    yield differs(one, part, f"`{ast.unparse(part)}` {_GONE}", gone=True)
+
+    def _is_rewritten(self, function: Function, part: _Part) -> bool:
+        last = part.end_lineno or part.lineno
+        return self._claims.rewrite(Place(function.module.path, part.lineno), last)
+
+    def _is_of_apex(self, function: Function, part: _Part) -> bool:
+        """Tell whether what a test decides is of Apex: its branch goes, and the test with it."""
+        if self._alike.mentions_apex(function, part):
+            return True
+        statement = function.module.tree.statement(part)
+        return isinstance(statement, _BRANCHES) and all(
+            isinstance(s, ast.Raise | ast.Import | ast.ImportFrom | ast.Pass)
+            or self._alike.mentions_apex(function, s)
+            for s in statement.body
+        )
+
+    def _is_needed(self, function: Function, part: _Part) -> bool:
+        """Tell whether a part of the old text does something by itself, where the new text comes as well."""
+        if self._alike.mentions_apex(function, part) or self._is_rewritten(function, part):
+            return False
+        if isinstance(part, ast.Call):
+            name = self._old.project.external(function.module, part.func)
+            return name in WITHOUT_GRADIENTS
+        if not isinstance(part, ast.Expr) or not isinstance(part.value, ast.Call):
+            return False
+        calls = (n for n in ast.walk(part) if isinstance(n, ast.Call))
+        if any(self._old.labels.of_call(function, call) is not None for call in calls):
+            return False
+        asked = {ast.unparse(p) for _, p in self._has if isinstance(p, ast.expr)}
+        for up in function.module.tree.ancestors(part):
+            if up is function.scope:
+                break
+            if isinstance(up, ast.Try | ast.ExceptHandler | ast.Match):
+                return False
+            if (
+                isinstance(up, _BRANCHES)
+                and not {ast.unparse(p) for p in _asked(up.test, True)} <= asked
+            ):
+                return False
+        return True
+
+
+def _decorators(function: Function) -> list[ast.expr]:
+    return getattr(function.node, "decorator_list", [])
+
+
+def _parts(function: Function) -> Iterator[_Part]:
+    """Yield what a function does and asks, but for what it says of itself."""
+    for node in function.own_nodes:
+        if isinstance(node, _STATEMENTS):
+            value = node.value if isinstance(node, ast.Expr) else None
+            if not isinstance(value, ast.Constant):
+                yield node
+        elif isinstance(node, _BRANCHES):
+            yield from _asked(node.test, True)
+        elif isinstance(node, _WITH):
+            yield from (item.context_expr for item in node.items)
+        elif isinstance(node, _LOOPS):
+            yield node.iter
+
+
+def _asked(test: ast.expr, truth: bool) -> Iterator[ast.expr]:
+    """Yield what a test says, each part of it by itself."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from _asked(test.operand, not truth)
+    elif isinstance(test, ast.BoolOp):
+        for part in test.values:
+            yield from _asked(part, truth)
+    else:
+        yield test if truth else ast.copy_location(ast.UnaryOp(ast.Not(), test), test)
+
+
+def _anchor(part: _Part) -> tuple[str, str]:
+    """Return what a part of a function is told by: what it sets or calls, or what it asks for."""
+    if isinstance(part, _Set):
+        targets = [part.target] if isinstance(part, ast.AugAssign) else targets_of(part)
+        return "=", " ".join(sorted(ast.unparse(t) for t in targets))
+    if isinstance(part, ast.Expr):
+        return "call", called(part.value.func) if isinstance(part.value, ast.Call) else ""
+    if isinstance(part, ast.Return):
+        return "return", ""
+    return "asks", " ".join(sorted(word(n) for n in every(part) if isinstance(n, NAMES)))
+
+
+def _without(held: _Held, others: _Held) -> _Held:
+    """Return parts that others do not have as often, those last in the text."""
+    left = Counter(ast.unparse(part) for _, part in others)
+    found: _Held = []
+    for function, part in held:
+        text = ast.unparse(part)
+        left[text] -= 1
+        if left[text] < 0:
+            found.append((function, part))
+    return found
