@@ -6,6 +6,7 @@ import ast
 import enum
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache, partial
 
 from amp_migrate.apex import passthrough
 from amp_migrate.apex.unread import is_unread
@@ -140,13 +141,14 @@ def _reexported(project: Project, module: Module, node: ast.ImportFrom) -> str |
 def _expressions(project: Project, module: Module) -> Iterator[Site]:
     tree = module.tree
     nodes: list[ast.Name | ast.Attribute] = [*tree.nodes(ast.Name), *tree.nodes(ast.Attribute)]
+    named = cache(partial(_apex_name, project, module))
     for node in nodes:
         if not isinstance(node.ctx, ast.Load):
             continue
         parent = tree.parent(node)
-        if isinstance(parent, ast.Attribute) and _apex_name(project, module, parent):
+        if isinstance(parent, ast.Attribute) and named(parent):
             continue
-        name = _apex_name(project, module, node)
+        name = named(node)
         if name is None and isinstance(parent, ast.Call) and parent.func is node:
             name = passthrough.target(project, parent)
         if name is None or _loop_variable(tree, node):

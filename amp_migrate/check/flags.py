@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ from amp_migrate.check.apex.given import POSITIONS
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import argument
 from amp_migrate.project import Function, Project
+from amp_migrate.project.once import once
 from amp_migrate.project.order import levels
 from amp_migrate.project.relatives import apart
 from amp_migrate.training.bindings import bound_value
@@ -51,13 +52,13 @@ class Flags:
     def same(self, one: Flag, other: Flag) -> bool:
         """Tell whether two flags are the same variable, or the same attribute or item of what may be one object."""
         a, b = one.node, other.node
-        if isinstance(a, ast.Attribute) and isinstance(b, ast.Attribute):
-            return a.attr == b.attr and self._may_be_one(one, a.value, other, b.value)
-        if isinstance(a, ast.Subscript) and isinstance(b, ast.Subscript):
-            alike = ast.unparse(a.slice) == ast.unparse(b.slice)
-            return alike and self._may_be_one(one, a.value, other, b.value)
+        if _spelling(a) != _spelling(b):
+            return False
+        if isinstance(a, ast.Attribute | ast.Subscript):
+            assert isinstance(b, ast.Attribute | ast.Subscript)
+            return self._may_be_one(one, a.value, other, b.value)
         names = isinstance(a, ast.Name | ast.arg) and isinstance(b, ast.Name | ast.arg)
-        return names and text_of(a) == text_of(b) and _owner(one) is _owner(other)
+        return names and _owner(one) is _owner(other)
 
     def _may_be_one(self, one: Flag, a: ast.expr, other: Flag, b: ast.expr) -> bool:
         return not apart(self._project, one.function.module, [a], other.function.module, b)
@@ -88,22 +89,12 @@ class Flags:
 
     def stores(self, flags: Sequence[Flag]) -> Iterator[Flag]:
         """Yield where one of some flags, or what holds it, gets another value."""
-        for function in self._project.functions():
-            for node in function.own_nodes:
-                if isinstance(node, PATH) and isinstance(node.ctx, ast.Store):
-                    stored = Flag(function, node)
-                    if any(self.same(stored, f) or self._holds(stored, f) for f in flags):
-                        yield stored
-
-    def _holds(self, stored: Flag, flag: Flag) -> bool:
-        """Tell whether a variable is what a flag is an attribute or item of, and gets that not for the first time."""
-        below = flag.node
-        while isinstance(below, ast.Attribute | ast.Subscript):
-            below = below.value
-        if not isinstance(below, ast.Name) or below is flag.node:
-            return False
-        bound = flag.function.module.scopes.bound(below)
-        return len(bound) > 1 and self.same(stored, Flag(flag.function, below))
+        wanted: dict[Hashable, list[Flag]] = {}
+        for flag in (*flags, *filter(None, map(_holder, flags))):
+            wanted.setdefault(_spelling(flag.node), []).append(flag)
+        for spelling, stored in _stores(self._project):
+            if any(self.same(stored, flag) for flag in wanted.get(spelling, ())):
+                yield stored
 
     def without_copies(self, stores: Iterable[Flag], flags: Iterable[Flag]) -> list[Flag]:
         """Return the stores but for those that hand on what some flags hold, as it is."""
@@ -117,6 +108,37 @@ class Flags:
         value = getattr(stored.function.module.tree.statement(stored.node), "value", None)
         given = Flag(stored.function, value) if isinstance(value, PATH) else None
         return given is not None and any(self.same(given, flag) for flag in equal)
+
+
+@once
+def _stores(project: Project) -> list[tuple[Hashable, Flag]]:
+    """Return whatever gets a value somewhere, by how it is written."""
+    return [
+        (_spelling(node), Flag(function, node))
+        for function in project.functions()
+        for node in function.own_nodes
+        if isinstance(node, PATH) and isinstance(node.ctx, ast.Store)
+    ]
+
+
+def _spelling(node: ast.AST) -> Hashable:
+    """Return what is written alike for all flags that may be the same."""
+    if isinstance(node, ast.Attribute):
+        return ast.Attribute, node.attr
+    if isinstance(node, ast.Subscript):
+        return ast.Subscript, ast.unparse(node.slice)
+    return text_of(node)
+
+
+def _holder(flag: Flag) -> Flag | None:
+    """Return the variable that a flag is an attribute or item of, where that is bound more than once."""
+    below = flag.node
+    while isinstance(below, ast.Attribute | ast.Subscript):
+        below = below.value
+    if not isinstance(below, ast.Name) or below is flag.node:
+        return None
+    bound = flag.function.module.scopes.bound(below)
+    return Flag(flag.function, below) if len(bound) > 1 else None
 
 
 def _returning(function: Function, node: ast.AST) -> Iterator[ast.expr]:
@@ -161,7 +183,9 @@ def _values(function: Function, node: ast.expr) -> list[ast.expr]:
 
 def text_of(node: ast.AST) -> str:
     """Return a flag as it is written."""
-    return node.arg if isinstance(node, ast.arg) else ast.unparse(node)
+    if isinstance(node, ast.arg):
+        return node.arg
+    return node.id if isinstance(node, ast.Name) else ast.unparse(node)
 
 
 def _owner(flag: Flag) -> ast.AST | None:

@@ -29,14 +29,17 @@ def stale(change: FileChange, code: str) -> Iterator[Finding]:
     path = change.source.path
     if not path.endswith((".py", ".pyw")):
         return
+    if not _is_empty(change.source.text) and _is_empty(change.text):
+        if not path.endswith("__init__.py"):
+            message = "nothing is left in this file"
+            advice = "delete it, and what imports it"
+            yield Finding(path, Span(1, 0, 1, 0), code, Status.NOTE, message, advice)
+    if "apex" not in change.text.lower():
+        return
     try:
         before, after = ast.parse(change.source.text), ast.parse(change.text)
     except (SyntaxError, ValueError, RecursionError):
         return
-    if before.body and not after.body and not path.endswith("__init__.py"):
-        message = "nothing is left in this file"
-        advice = "delete it, and what imports it"
-        yield Finding(path, Span(1, 0, 1, 0), code, Status.NOTE, message, advice)
     for spans in _still(_messages(before), _messages(after)):
         message, advice = "this message speaks of Apex", "say what runs now"
         yield from (Finding(path, at, code, Status.NOTE, message, advice) for at in spans)
@@ -47,6 +50,11 @@ def stale(change: FileChange, code: str) -> Iterator[Finding]:
     for spans in _still(said, _comments(change.text) if said else {}):
         message, advice = "this comment speaks of Apex", "say what holds now, or delete it"
         yield from (Finding(path, at, code, Status.NOTE, message, advice) for at in spans)
+
+
+def _is_empty(text: str) -> bool:
+    """Tell whether a file holds nothing but comments."""
+    return all(line.strip()[:1] in ("", "#") for line in text.splitlines())
 
 
 def _still(before: _Said, after: _Said) -> Iterator[list[Span]]:

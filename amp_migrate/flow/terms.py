@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from functools import lru_cache
 
 from amp_migrate.facts.below import every
 from amp_migrate.facts.mark import Mark
@@ -44,6 +45,7 @@ _ASKING = {"isinstance", "issubclass", "callable"}
 """Builtins whose answer depends on which objects they get, not on what is inside of them."""
 
 
+@lru_cache(maxsize=1 << 14)
 def term(node: ast.expr) -> Term | None:
     """Return the term of an expression; None where it calls, awaits or binds, or its value is new each time.
 
@@ -55,6 +57,7 @@ def term(node: ast.expr) -> Term | None:
     return None if text is None else Term(text, frozenset(reads))
 
 
+@lru_cache(maxsize=1 << 14)
 def compared(node: ast.Compare) -> tuple[Term | None, bool]:
     """Return the term of a comparison of two, made positive, and whether it was positive."""
     op = type(node.ops[0])

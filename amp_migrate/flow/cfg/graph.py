@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,9 +19,6 @@ Root = (
     | ast.Module
     | ast.GeneratorExp
 )
-
-
-_NOWHERE: frozenset[Point] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,20 +58,25 @@ class Graph:
 
     def nearest_before(self, node: ast.AST, stops: Callable[[Point], bool]) -> list[Point]:
         """Return the points that may be the last of their sort before a node runs, going back from it."""
+        return self._back(node, self._sources, stops)
+
+    def bound_before(self, name: ast.Name) -> list[Point]:
+        """Return the points that may bind a name last before it is read; the entry where nothing has to."""
+        stops = {*self._bind.get(name.id, ()), self.entry}
+        return self._back(name, self._passing, stops.__contains__)
+
+    def _back(
+        self, node: ast.AST, before: Sequence[Iterable[Point]], stops: Callable[[Point], bool]
+    ) -> list[Point]:
         found: list[Point] = []
         stack = list(self.at(node))
         seen = set(stack)
         while stack:
-            for point in self._sources[stack.pop().index]:
+            for point in before[stack.pop().index]:
                 if point not in seen:
                     seen.add(point)
                     (found if stops(point) else stack).append(point)
         return found
-
-    def bound_before(self, name: ast.Name) -> list[Point]:
-        """Return the points that may bind a name last before it is read; the entry where nothing has to."""
-        binding, entry = self._bind.get(name.id, _NOWHERE), self.entry
-        return self.nearest_before(name, lambda point: point in binding or point is entry)
 
     @cached_property
     def _sources(self) -> tuple[tuple[Point, ...], ...]:
@@ -86,11 +88,26 @@ class Graph:
         return tuple(map(tuple, into))
 
     @cached_property
+    def _passing(self) -> list[list[Point]]:
+        """The points before each, but for those that bind no name and to which one way leads: what is before them."""
+        ends: dict[Point, Point] = {}
+        for start in self.points:
+            point, trail = start, dict[Point, None]()
+            while point not in ends and point not in trail and not self._is_stop(point):
+                trail[point] = None
+                point = self._sources[point.index][0]
+            ends.update(dict.fromkeys((*trail, point), ends.get(point, point)))
+        return [[ends[point] for point in sources] for sources in self._sources]
+
+    def _is_stop(self, point: Point) -> bool:
+        return len(self._sources[point.index]) != 1 or _binds(point)
+
+    @cached_property
     def _bind(self) -> dict[str, set[Point]]:
         """The points that bind each name."""
         found: dict[str, set[Point]] = {}
         for point in self.points:
-            if point.kind is Kind.STORE and isinstance(point.node, ast.Name):
+            if isinstance(point.node, ast.Name) and _binds(point):
                 found.setdefault(point.node.id, set()).add(point)
         return found
 
@@ -120,3 +137,7 @@ class Graph:
     def _without_exceptions(self) -> Order:
         plain = tuple(tuple(edge for edge in out if not edge.fails) for out in self.edges)
         return Order(self.points, plain, self.entry, (self.exit,))
+
+
+def _binds(point: Point) -> bool:
+    return point.kind is Kind.STORE and isinstance(point.node, ast.Name)

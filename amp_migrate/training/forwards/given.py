@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cached_property
 
+from amp_migrate.facts.below import every
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import all_given, bottom, outward, path, tail
 from amp_migrate.project import Class, Function, Module, Project
@@ -41,7 +43,6 @@ class Given:
     def __init__(self, project: Project, objects: Objects) -> None:
         self._project = project
         self._objects = objects
-        self._called: dict[str, bool] = {}
         self._back: dict[Function, frozenset[str]] = {}
 
     def paths(self, module: Module, node: ast.expr) -> Iterator[ast.expr]:
@@ -170,19 +171,15 @@ class Given:
             return True
         stored = [value for _, _, value in self._objects.stored.get(node.attr, ())]
         plain = all(isinstance(v, ast.Constant | ast.Name | ast.Attribute) for v in stored)
-        return not stored or (not plain and not facts) or self._is_run(node.attr)
+        return not stored or (not plain and not facts) or node.attr in self._run
 
-    def _is_run(self, name: str) -> bool:
-        """Tell whether anything calls what an attribute of a name holds, or a method or part of it, or goes through it."""
-        if name not in self._called:
-            calls = (call.func for _, call in self._project.nodes(ast.Call))
-            gone = (loop.iter for _, loop in self._project.nodes(ast.For))
-            self._called[name] = any(
-                isinstance(part, ast.Attribute) and part.attr == name
-                for node in (*calls, *gone)
-                for part in ast.walk(node)
-            )
-        return self._called[name]
+    @cached_property
+    def _run(self) -> frozenset[str]:
+        """The attributes of which anything calls what they hold, or a method or part of it, or goes through it."""
+        calls = (call.func for _, call in self._project.nodes(ast.Call))
+        gone = (loop.iter for _, loop in self._project.nodes(ast.For))
+        parts = (part for node in (*calls, *gone) for part in every(node))
+        return frozenset(part.attr for part in parts if isinstance(part, ast.Attribute))
 
 
 def _is_module(fact: Instance | Made) -> bool:

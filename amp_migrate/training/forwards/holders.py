@@ -8,6 +8,7 @@ from typing import Protocol
 
 from amp_migrate.facts.paths import all_given, path
 from amp_migrate.project import Module, Project
+from amp_migrate.project.once import once
 from amp_migrate.training.forwards.forwards import makes_module
 
 _CALLS = frozenset({"__call__", "forward"})
@@ -42,15 +43,26 @@ def holders(
 
     The second may be the network itself, without what is around it.
     """
+    calls = _out_of_sight(project)
     return {
         group
         for module in modules
-        for call in module.tree.nodes(ast.Call)
-        if not project.callees(call) and not project.constructed(call)
-        if any(_holds(project, module, values, node, networks) for node in _given(call))
+        for call, given in calls.get(module, ())
+        if any(_holds(project, module, values, node, networks) for node in given)
         if project.external(module, call.func) is not None and (not alone or _is_alone(call))
         for group in values.groups(module, call)
     } - networks
+
+
+@once
+def _out_of_sight(project: Project) -> dict[Module, list[tuple[ast.Call, list[ast.expr]]]]:
+    """Return the calls of code out of sight that are given variables or attributes, with these."""
+    found: dict[Module, list[tuple[ast.Call, list[ast.expr]]]] = {}
+    for module, call in project.nodes(ast.Call):
+        if not project.callees(call) and not project.constructed(call):
+            if given := list(_given(call)):
+                found.setdefault(module, []).append((call, given))
+    return found
 
 
 def _holds(

@@ -28,13 +28,6 @@ class _Place(NamedTuple):
     node: ast.expr
 
 
-class _Link(NamedTuple):
-    """What shares weights: the names of what holds a part, and of what that is a part of, the part's own included."""
-
-    holder: Groups
-    source: Groups
-
-
 class Sharing:
     """Finds with which trained networks the object of an expression shares weights, whichever of the two was there first."""
 
@@ -46,18 +39,14 @@ class Sharing:
 
     def networks(self, module: Module, func: ast.expr) -> Groups:
         """Return the names of the networks, and their parts, with which what a call is of shares weights."""
-        if not self._links:
+        if not self._linked:
             return frozenset()
         held = self._objects.groups(module, func)
         if isinstance(func, ast.Subscript) or (
             isinstance(func, ast.Attribute) and self._is_method(module, func)
         ):
             held |= self._objects.groups(module, func.value)
-        found: set[int] = set()
-        for link in self._links:
-            found |= link.source if link.holder & held else frozenset()
-            found |= link.holder if link.source & held else frozenset()
-        return frozenset(found)
+        return frozenset().union(*(linked for one in held for linked in self._linked.get(one, ())))
 
     def run(self, function: Function, call: ast.Call) -> Run:
         """Return what a call runs of trained networks by another way than their names."""
@@ -70,16 +59,19 @@ class Sharing:
         return func.attr not in self._objects.stored
 
     @cached_property
-    def _links(self) -> list[_Link]:
-        """The pairs of which one is trained."""
+    def _linked(self) -> dict[int, list[Groups]]:
+        """The names of what shares weights with each name: it holds a part of that, or that is a part of it; one is trained."""
         trained = self._trained
         pairs = list(dict.fromkeys(self._pairs())) if trained else []
         for pair in pairs:
             list(map(self._names, pair))  # the graph stays as it is while it is asked
-        found = []
-        for holder, source in (map(self._names, pair) for pair in pairs):
-            if (holder | source) & trained and holder - source and source - holder:
-                found.append(_Link(holder - source, source - holder))
+        links = dict.fromkeys(tuple(map(self._names, pair)) for pair in pairs)
+        found: dict[int, list[Groups]] = {}
+        for holder, source in links:
+            if (holder | source) & trained and not (holder <= source or source <= holder):
+                for one, other in ((holder, source), (source, holder)):
+                    for name in one - other:
+                        found.setdefault(name, []).append(other - one)
         return found
 
     @cached_property

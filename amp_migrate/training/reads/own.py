@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cached_property
 
 from amp_migrate.facts.paths import all_given, tail
 from amp_migrate.project import Class, Function, Module, Project
@@ -69,15 +70,19 @@ class Own:
     def _is_opened(self, family: set[Class]) -> bool:
         """Tell whether some code takes the dictionary of attributes of an object of some classes."""
         return any(
-            node.attr in _INSIDES and family & {*self._project.instance_classes(module, node.value)}
-            for module, node in self._project.nodes(ast.Attribute)
+            family & {*self._project.instance_classes(module, node.value)}
+            for module, node in self._opening
         )
+
+    @cached_property
+    def _opening(self) -> list[tuple[Module, ast.Attribute]]:
+        """Where code takes the dictionary of attributes of an object."""
+        nodes = self._project.nodes(ast.Attribute)
+        return [(module, node) for module, node in nodes if node.attr in _INSIDES]
 
     def _is_set_by_name(self, name: str) -> bool:
         """Tell whether a call may put a network into an attribute of a name."""
-        for module, call in self._project.nodes(ast.Call):
-            if tail(call) not in _SETS or len(call.args) < 2:
-                continue
+        for module, call in self._setting:
             named = call.args[-2]
             if isinstance(named, ast.Constant) and named.value != name:
                 continue
@@ -85,6 +90,12 @@ class Own:
             if not self._is_new(function, call.args[-1], set(), plain=True):
                 return True
         return False
+
+    @cached_property
+    def _setting(self) -> list[tuple[Module, ast.Call]]:
+        """The calls that put something into an attribute which they name."""
+        calls = self._project.nodes(ast.Call)
+        return [(m, call) for m, call in calls if tail(call) in _SETS and len(call.args) > 1]
 
     def _is_new(
         self, function: Function, node: ast.AST, seen: set[ast.AST], plain: bool = False
