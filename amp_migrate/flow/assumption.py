@@ -85,8 +85,8 @@ class Assumption:
 
     def with_fact(self, term: Term, value: Value) -> Assumption:
         """Return the same with one term known; what was known of it before goes."""
-        kept = frozenset(fact for fact in self.facts if fact.term.text != term.text)
-        return Assumption(kept | {_fact(term, value)})
+        gone = [fact for fact in self.facts if fact.term.text == term.text]
+        return Assumption(self.facts.difference(gone) | {_fact(term, value)})
 
     def without_term(self, term: Term) -> Assumption:
         """Return what is left when nothing is known of a term any more."""
@@ -94,15 +94,13 @@ class Assumption:
 
     def without(self, changed: Callable[[Operand], bool]) -> Assumption:
         """Return what is left when the operands that `changed` picks may hold something else."""
-        if not self.facts:
-            return self
-        kept = frozenset(f for f in self.facts if not any(map(changed, f.term.operands)))
-        return self if len(kept) == len(self.facts) else Assumption(kept)
+        gone = [f for f in self.facts if any(map(changed, f.term.operands))]
+        return Assumption(self.facts.difference(gone)) if gone else self
 
     def only(self, wanted: Callable[[Term], bool]) -> Assumption:
         """Return the facts about some terms."""
-        kept = frozenset(fact for fact in self.facts if wanted(fact.term))
-        return self if len(kept) == len(self.facts) else Assumption(kept)
+        gone = [fact for fact in self.facts if not wanted(fact.term)]
+        return Assumption(self.facts.difference(gone)) if gone else self
 
     def common(self, other: Assumption) -> Assumption:
         """Return what both say."""

@@ -63,7 +63,8 @@ class Graph:
     def bound_before(self, name: ast.Name) -> list[Point]:
         """Return the points that may bind a name last before it is read; the entry where nothing has to."""
         stops = {*self._bind.get(name.id, ()), self.entry}
-        return self._back(name, self._passing, stops.__contains__)
+        passing = len(self.at(name)) == 1  # the copies of a `finally` body may lead to each other
+        return self._back(name, self._passing if passing else self._sources, stops.__contains__)
 
     def _back(
         self, node: ast.AST, before: Sequence[Iterable[Point]], stops: Callable[[Point], bool]

@@ -12,7 +12,7 @@ from amp_migrate.facts.paths import looked_up, path
 from amp_migrate.flow.assumption import Value
 from amp_migrate.flow.changes import parts
 from amp_migrate.project import Function
-from amp_migrate.protocol.code.course import Course
+from amp_migrate.protocol.code.course import Course, names_in
 from amp_migrate.protocol.code.program import Program
 
 Constants = Callable[[ast.Call, Function], Iterable[tuple[str, Value]]]
@@ -84,5 +84,5 @@ def last(text: str) -> str:
 
 def names_read(test: ast.expr) -> set[str]:
     """Return the last parts of the names that a test reads."""
-    read = ast.Name | ast.Attribute | ast.Subscript
-    return {last(ast.unparse(node)) for node in every(test) if isinstance(node, read)}
+    items = (node for node in every(test) if isinstance(node, ast.Subscript))
+    return names_in(test).union(last(ast.unparse(node)) for node in items)
