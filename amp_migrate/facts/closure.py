@@ -15,10 +15,11 @@ def closure(starts: Iterable[Item], onward: Callable[[Item], Iterable[Item]]) ->
 
 def spread(starts: Iterable[Item], onward: Callable[[Item], Iterable[Item]]) -> Iterator[Item]:
     """Yield the same one by one: what an item leads to is asked once the next one is."""
-    found = dict.fromkeys(starts)
-    queue = list(found)
+    queue = list(dict.fromkeys(starts))
+    found = set(queue)
     for item in queue:
         yield item
-        more = [other for other in dict.fromkeys(onward(item)) if other not in found]
-        found |= dict.fromkeys(more)
-        queue += more
+        for other in onward(item):
+            if other not in found:
+                found.add(other)
+                queue.append(other)

@@ -256,7 +256,7 @@ class Training:
                 return
             part = not groups
             groups = groups or self.objects.groups(module, network.value)
-        known = [o for o in self.objects.optimizers if o.networks and o.networks & groups]
+        known = [o for o in self.objects.optimizers if not groups.isdisjoint(o.networks or ())]
         shared = self._sharing.networks(module, network)
         own = bool(known or shared) and self.own.is_own(function, network)
         if known:

@@ -35,6 +35,7 @@ class Course:
         self._program = program
         self._edges: dict[Function, dict[Point, tuple[Edge, ...]]] = {}
         self._asked: dict[ast.expr, bool | None] = {}
+        self._training: dict[tuple[Function, ast.AST], bool] = {}
 
     def edges(self, function: Function, point: Point) -> tuple[Edge, ...]:
         """Return the edges out of a point, each to the next point that matters.
@@ -153,11 +154,13 @@ class Course:
 
     def trains(self, function: Function, node: ast.AST) -> bool:
         """Tell whether an event, or a call that may lead to one, stands in a node."""
-        events = self._program.training.by_function.get(function, {})
-        return any(
-            part in events or (isinstance(part, ast.Call) and bool(self._program.callees(part)))
-            for part in every(node)
-        )
+        if (function, node) not in self._training:
+            events = self._program.training.by_function.get(function, {})
+            self._training[function, node] = any(
+                part in events or (isinstance(part, ast.Call) and bool(self._program.callees(part)))
+                for part in every(node)
+            )
+        return self._training[function, node]
 
 
 def names_in(node: ast.AST) -> set[str]:

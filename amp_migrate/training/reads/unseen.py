@@ -43,6 +43,7 @@ class Unseen:
         self._fresh = fresh
         self._objects = objects
         self._losses = losses
+        self._read: dict[ast.Call, bool] = {}
 
     def given(self, function: Function, call: ast.Call, name: str | None) -> set[int]:
         """Return the names of networks whose gradients a call may read, `name` being its dotted name elsewhere."""
@@ -81,12 +82,19 @@ class Unseen:
             inside = self._project.values.inside(module, given)
             held = held | inside if name is not None else inside - held
             for optimizer in self._objects.optimizers:
-                if (optimizer.groups | (optimizer.networks or set())) & held:
+                if not (
+                    held.isdisjoint(optimizer.groups) and held.isdisjoint(optimizer.networks or ())
+                ):
                     found.add(optimizer.number)
         return found
 
     def _is_read(self, function: Function, call: ast.Call, name: str | None) -> bool:
         """Tell whether it is known what a call does with gradients: it is followed, or leaves them as they are."""
+        if call not in self._read:
+            self._read[call] = self._is_told(function, call, name)
+        return self._read[call]
+
+    def _is_told(self, function: Function, call: ast.Call, name: str | None) -> bool:
         module = function.module
         followed = bool(self._project.callees(call)) or self._is_harmless(module, call)
         known = followed or is_known(call, name) or reduces(tail(call))
