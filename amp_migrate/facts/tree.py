@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import takewhile
+from pathlib import PurePath
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
@@ -52,6 +53,12 @@ class Kept(NamedTuple):
     advice: str
     path: str
     line: int
+
+    def seen_from(self, path: str, line: int) -> str:
+        """Return the reason, with its place where that is another one."""
+        if (path, line) == (self.path, self.line):
+            return self.message
+        return f"{self.message} ({PurePath(self.path).name}:{self.line})"
 
 
 class Older(NamedTuple):

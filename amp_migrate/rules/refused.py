@@ -20,7 +20,8 @@ def refuse_unknown(unit: Unit) -> None:
             by_hand(site),
         )
         if kept is not None:
-            message = f"{site.name} stays, with all of its training: {kept.message} ({kept.path}:{kept.line})"
+            why = kept.seen_from(site.module.path, site.span.line)
+            message = f"{site.name} stays, with all of its training: {why}"
             advice = kept.advice
         raise Cannot("AMP909", site.module, site.node, message, advice)
 

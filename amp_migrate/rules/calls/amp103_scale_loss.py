@@ -42,6 +42,7 @@ from amp_migrate.plan.model import (
 )
 from amp_migrate.project import Module
 from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.rules.idle import idle_parameters
 from amp_migrate.training.differentiating import differentiates
 
 RULE = Rule(
@@ -63,10 +64,12 @@ def decide(context: Context) -> Iterator[Decision]:
             yield decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
         else:
             yield _block(context, block)
-            yield from _remarks(block)
+        yield from _remarks(block)
+        if not context.is_gone(site.node):
             if _is_unscaled(context, block):
                 yield late(site.module, site.node, _STEPPED_ON)
         yield from _unscaled(context, block)
+    yield from idle_parameters(context, RULE)
 
 
 def _block(context: Context, block: ScaleLoss) -> Decision:

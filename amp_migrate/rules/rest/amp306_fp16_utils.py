@@ -171,10 +171,10 @@ def _left(context: FileContext, node: ast.AST, full: str) -> Decision:
             f"{name} of {module} is deprecated in Apex, and native AMP does its work in another way"
         )
     advice = _ADVICE.get(name, "use torch.cuda.amp.autocast and GradScaler with an fp32 model")
-    kept = context.module.tree.older.kept.get(context.module.tree.span(node).line)
+    line = context.module.tree.span(node).line
+    kept = context.module.tree.older.kept.get(line)
     if kept is not None:
-        message = (
-            f"{full} stays, with all of its training: {kept.message} ({kept.path}:{kept.line})"
-        )
+        why = kept.seen_from(context.module.path, line)
+        message = f"{full} stays, with all of its training: {why}"
         advice = kept.advice
     return decision(RULE, Status.LEFT, context.module, node, message, advice=advice)
