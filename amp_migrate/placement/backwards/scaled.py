@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from amp_migrate.apex.sites import Site
 from amp_migrate.facts.constants import is_true
-from amp_migrate.facts.paths import mentions, path, spreads, tail
+from amp_migrate.facts.paths import mentions, path, tail
 from amp_migrate.facts.scopes import assigned
+from amp_migrate.modules.binding import bind
 from amp_migrate.placement.backwards.handed import closed_over, is_bound, is_handed, reached
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Module, Project
@@ -91,7 +92,7 @@ class ScaleLoss:
 
 def read(project: Project, site: Site) -> ScaleLoss:
     """Read a scale_loss site; raises `Cannot` where no statement shows when its block ends."""
-    arguments = _arguments(site.call)
+    arguments = _arguments(project, site)
     if arguments is None or "loss" not in arguments:
         raise _odd(site, "the arguments of amp.scale_loss are unpacked here, and cannot be read")
     node, item, entered, alias = _entered(project, site) or _opened(site)
@@ -173,12 +174,30 @@ def _entered(project: Project, site: Site) -> _Block | None:
 _NAMES = ("loss", "optimizers", "loss_id", "model", "delay_unscale", "delay_overflow_check")
 
 
-def _arguments(call: ast.Call) -> dict[str, ast.expr] | None:
-    if spreads(call):
+def _arguments(project: Project, site: Site) -> dict[str, ast.expr] | None:
+    call = site.call
+    unpacked = [k.value for k in call.keywords if k.arg is None]
+    if any(isinstance(argument, ast.Starred) for argument in call.args):
+        return None
+    if not all(_is_empty(project, site, options) for options in unpacked):
         return None
     named = dict(zip(_NAMES, call.args, strict=False))
     named |= {k.arg: k.value for k in call.keywords if k.arg is not None}
     return named
+
+
+def _is_empty(project: Project, site: Site, options: ast.expr) -> bool:
+    """Tell whether what is unpacked is the ``**kwargs`` of a function that no call gives any, and that is only unpacked."""
+    function, scopes = site.function, site.module.scopes
+    if not isinstance(options, ast.Name) or options.id != function.parameters.kwarg:
+        return False
+    uses = scopes.spelt(scopes.owner(options), options.id)
+    ups = [site.module.tree.parent(use) for use in uses]
+    if not all(isinstance(up, ast.keyword) and up.arg is None for up in ups):
+        return False
+    calls = [bind(call, function) for call in project.calls_of(function)]
+    given = any(call.keywords or call.double_stars for call in calls)
+    return bool(calls) and not given and not project.escapes(function)
 
 
 def _uses(body: list[ast.stmt], alias: str) -> list[ast.Name]:
