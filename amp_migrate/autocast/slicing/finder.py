@@ -253,7 +253,7 @@ class RegionFinder:
         best = max(strengths, default=Forward.NONE)
         if best is Forward.NONE:
             return None, False
-        wanted = best if best >= Forward.CRITERION else Forward.UNKNOWN
+        wanted = Forward.CRITERION if best >= Forward.CRITERION else Forward.UNKNOWN
         running = [s for s, strength in zip(chosen, strengths, strict=True) if strength >= wanted]
         first = next((s for s in running if not self._ungraded(module, s)), running[0])
         return Region(module, function, first, chosen[-1]), best is Forward.NETWORK

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.training.bindings import is_generator
+from amp_migrate.training.beliefs import LAZILY
+from amp_migrate.training.bindings import is_generator, meant
 
 _ENTERED = {ast.withitem: ("__enter__",), ast.For: ("__iter__", "__next__")}
 
@@ -23,8 +24,12 @@ def heads(holder: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 def runs_later(project: Project, module: Module, call: ast.Call) -> list[Function]:
     """Return the functions that a call sets up, and that run where its result is used."""
-    up = module.tree.parent(call)
-    if isinstance(up, ast.Call) and call is not up.func:
+    given, up = call, module.tree.parent(call)
+    while (
+        isinstance(up, ast.Call) and given in up.args and meant(project, module, up.func) in LAZILY
+    ):
+        given, up = up, module.tree.parent(up)
+    if isinstance(up, ast.Call) and given is not up.func:
         return []  # what it is given to, as `next` or `list`, runs it
     found = list(filter(is_generator, project.callees(call)))
     for cls in project.constructed(call):
