@@ -19,6 +19,7 @@ from amp_migrate.protocol.run.runs import Breached, Here, Key, Start, State, Sum
 from amp_migrate.protocol.run.ways import Ways
 from amp_migrate.protocol.run.within import Within
 from amp_migrate.training.events import Event
+from amp_migrate.training.events import Kind as Happens
 
 _MORE = (EdgeKind.TRUE, EdgeKind.NEXT, EdgeKind.LOOP)
 _OVER = (EdgeKind.FALSE,)
@@ -196,9 +197,11 @@ class Run:
         states = self._within.after(key, here)
         if point.kind in _HAPPENS:
             for event in self._program.happens(function, point.node):
+                begun = event.beside or event.kind is Happens.FORWARD
+                before = self._moved(key, here, event, (here.state,)) if begun else {}
                 if event.beside:
-                    states = {**states, **self._moved(key, here, event, (here.state,))}
-                else:
+                    states = {**states, **before}
+                elif here.state not in before:
                     states = self._moved(key, here, event, states)
         return states
 
