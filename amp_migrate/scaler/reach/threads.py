@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from amp_migrate.plan.model import AddParameter, Edit
 from amp_migrate.project import Function
 
-_DOC = "torch.cuda.amp.GradScaler that scales the loss"
+_DOC = "GradScaler that scales the loss"
 
 
 @dataclass(slots=True)
