@@ -91,8 +91,7 @@ def read(project: Project, site: Site, constant: Constant) -> Options:
     if any(isinstance(node, ast.Starred) for node in site.call.args) or "models" not in named:
         raise Cannot(
             "AMP909",
-            site.module,
-            site.node,
+            *site.at,
             "the arguments of amp.initialize are unpacked here, and cannot be read",
             "write out the arguments of amp.initialize, then run again",
         )
@@ -103,8 +102,7 @@ def read(project: Project, site: Site, constant: Constant) -> Options:
     if cast is not None and not is_none(cast) and not _is_half(cast):
         raise Cannot(
             "AMP903",
-            site.module,
-            site.node,
+            *site.at,
             f"cast_model_type={segment(cast)} trains in another type than float16, which GradScaler is not for",
             f"delete amp.initialize and amp.scale_loss, and run the forward passes under "
             f"torch.cuda.amp.autocast(dtype={segment(cast)}): bfloat16 needs no loss scale",
@@ -151,8 +149,7 @@ def _unpacked(project: Project, site: Site, mapping: ast.expr, segment: Spell) -
         return held
     raise Cannot(
         "AMP909",
-        site.module,
-        site.node,
+        *site.at,
         f"amp.initialize takes its options from `{segment(mapping)}`, and not all that it holds can be read here",
         "write the options into the call of amp.initialize, or into one dictionary above it, then run again",
     )

@@ -88,6 +88,11 @@ class Site:
         return Place(self.module.path, self.span)
 
     @property
+    def at(self) -> tuple[Module, ast.AST]:
+        """Its file, and the node that a message points at."""
+        return self.module, self.node
+
+    @property
     def statement(self) -> ast.stmt:
         """The innermost statement that holds it."""
         return self.module.tree.statement(self.node)

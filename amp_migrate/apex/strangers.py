@@ -69,8 +69,7 @@ def refuse_reached(project: Project, found: Iterable[Stranger], sites: Iterable[
                 where = place_of(stranger.module, stranger.call)
                 raise Cannot(
                     "AMP909",
-                    site.module,
-                    site.node,
+                    *site.at,
                     f"amp is stored here, and `{stranger.receiver}` ({where}) may be it",
                     f"import amp there in place of `{stranger.receiver}`, then run again",
                     (where,),

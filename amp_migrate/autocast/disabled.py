@@ -107,8 +107,7 @@ class Disabled:
                 name = region.function.name
                 raise Cannot(
                     "AMP904",
-                    site.module,
-                    site.node,
+                    *site.at,
                     f"{name}() runs without casts here and with them elsewhere, and an autocast block in it would "
                     "switch them on here too",
                     f"call a function of its own here, with the body of {name}(), then run again",

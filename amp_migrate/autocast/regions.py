@@ -255,8 +255,7 @@ class _Setup:
 def _unseen(backward: Backward) -> Cannot:
     return Cannot(
         "AMP904",
-        backward.module,
-        backward.node,
+        *backward.at,
         f"no forward pass of a network is recognised in what computes `{ast.unparse(backward.loss)}`, so it is not known "
         "where autocast belongs",
         "put the forward pass and the loss under `with torch.cuda.amp.autocast():`, then run again",

@@ -65,8 +65,7 @@ def not_apart(
         if arm is None:
             return Cannot(
                 "AMP912",
-                site.module,
-                site.node,
+                *site.at,
                 "the files given have native AMP too, and no test here chooses between it and this use of Apex",
                 "delete what uses Apex here and keep native AMP, or put it under the test that chooses Apex, then run again",
             )

@@ -106,8 +106,7 @@ def refuse_beside_twin(project: Project, found: Iterable[Site]) -> None:
         if twin is not None:
             raise Cannot(
                 "AMP912",
-                site.module,
-                site.node,
+                *site.at,
                 f"{function.name}() trains by Apex for whoever calls it, and {twin.name}() does so natively",
                 f"remove {function.name}() with the choices that lead to it, and let its users call {twin.name}()",
             )

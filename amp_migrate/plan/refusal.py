@@ -111,7 +111,7 @@ def refuse_skipped(found: list[Site]) -> None:
     """Raise `Cannot` for a unit with a use of Apex that a comment asks to skip."""
     for site in found:
         if site.span.line in skipped_lines(site.module.tree.text):
-            raise Cannot("AMP911", site.module, site.node, OPTED_OUT, _BY_HAND)
+            raise Cannot("AMP911", *site.at, OPTED_OUT, _BY_HAND)
 
 
 def refused_unit(found: list[Site], refusal: Refusal, project: Project) -> Cannot:
@@ -124,7 +124,7 @@ def refused_unit(found: list[Site], refusal: Refusal, project: Project) -> Canno
     if not refusal.line:
         advice = "report this to amp-migrate, and migrate this code by hand"
         reason = f"the rewrite of {PurePath(refusal.path).name} failed its check: {refusal.reason}"
-        return Cannot("AMP910", site.module, site.node, reason, advice)
+        return Cannot("AMP910", *site.at, reason, advice)
     module, node = _at(project, refusal.path, refusal.line, site.node)
     return Cannot("AMP911", module, node, refusal.reason, _BY_HAND)
 

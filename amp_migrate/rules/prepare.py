@@ -222,7 +222,7 @@ def _reach_carriers(unit: Unit) -> None:
                 unit.project, site.module, site.node
             )
             if not kept:
-                raise Cannot("AMP909", site.module, site.node, *passed.unfollowed)
+                raise Cannot("AMP909", *site.at, *passed.unfollowed)
             access(passed.site.function, passed.call)
 
 

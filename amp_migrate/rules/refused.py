@@ -23,7 +23,7 @@ def refuse_unknown(unit: Unit) -> None:
             why = kept.seen_from(site.module.path, site.span.line)
             message = f"{site.name} stays, with all of its training: {why}"
             advice = kept.advice
-        raise Cannot("AMP909", site.module, site.node, message, advice)
+        raise Cannot("AMP909", *site.at, message, advice)
 
 
 def refuse_wrappers(unit: Unit) -> None:
@@ -49,8 +49,7 @@ def refuse_handed(unit: Unit) -> None:
         if isinstance(site.module.tree.body(site.node), ast.Lambda):
             raise Cannot(
                 "AMP909",
-                site.module,
-                site.node,
+                *site.at,
                 "amp.initialize runs where this lambda is called, and it is not known under what tests that is",
                 "write amp.initialize where the lambda is called, then run again",
             )
@@ -75,16 +74,14 @@ def refuse_scattered(unit: Unit) -> None:
             return
         raise OutOfReach(
             "AMP901",
-            site.module,
-            site.node,
+            *site.at,
             f"{function.qualname}() is a class method, so a GradScaler made in it would belong to no object",
             f"move amp.initialize from {function.qualname}() to the function that trains, then run again",
         )
     again = unit.home.inits[other][0]
     raise Cannot(
         "AMP901",
-        site.module,
-        site.node,
+        *site.at,
         f"amp.initialize runs here and in {spoken(other)} ({again.place}), which {spoken(function)} calls",
         "keep one of the two, for both ways to get a model, then run again",
         (again.place,),

@@ -36,6 +36,11 @@ class Step:
         return self.module.tree
 
     @property
+    def at(self) -> tuple[Module, ast.AST]:
+        """Its file, and the node that a message points at."""
+        return self.module, self.call
+
+    @property
     def text(self) -> str:
         """The optimizer as it is written."""
         return self.named or self.tree.segment(self.optimizer)
@@ -54,6 +59,11 @@ class Backward:
     loss: ast.expr
     optimizers: tuple[ast.expr, ...]
     scaled: bool
+
+    @property
+    def at(self) -> tuple[Module, ast.AST]:
+        """Its file, and the node that a message points at."""
+        return self.module, self.node
 
 
 def backward_of(node: ast.AST) -> ast.expr | None:

@@ -126,8 +126,7 @@ def _cannot(backward: Backward, test: ast.If) -> Cannot:
     way = f"`{said}` is {'true' if in_branch(tree, backward.node, test.body) else 'false'}"
     return Cannot(
         "AMP905",
-        backward.module,
-        backward.node,
+        *backward.at,
         f"this backward runs where {way}, with AMP on and no optimizer step behind it: natively it would leave "
         "gradients that are 65536 times too large",
         f"initialize amp only where `{said}` lets the optimizer step, or migrate this training by hand and leave this "

@@ -151,8 +151,7 @@ def _cannot(backward: Backward, step: Step) -> Cannot:
     there = place_of(step.module, step.call)
     return Cannot(
         "AMP905",
-        backward.module,
-        backward.node,
+        *backward.at,
         "this backward belongs to an optimizer that amp.initialize does not get, and stays unscaled, but the gradients "
         f"that it gives may meet scaled ones in the step of {step.text} ({there})",
         f"run this backward where no gradients of {step.text} wait for its step, and call {step.text}.zero_grad() behind "

@@ -183,8 +183,7 @@ def _cannot(backward: Backward, step: Step) -> Cannot:
     there = place_of(step.module, step.call)
     return Cannot(
         "AMP907",
-        backward.module,
-        backward.node,
+        *backward.at,
         "this backward is run for the gradient of an input, which must not be scaled, but the gradients that it "
         f"gives to parameters may reach the step of {step.text} ({there})",
         f"use torch.autograd.grad here, or call {step.text}.zero_grad() behind it, then run again",

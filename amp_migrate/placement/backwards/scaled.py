@@ -265,8 +265,7 @@ def _keeps_name(project: Project, module: Module, node: ast.With, alias: str) ->
 def _odd(site: Site, message: str) -> Cannot:
     return Cannot(
         "AMP902",
-        site.module,
-        site.node,
+        *site.at,
         message,
         "write `with amp.scale_loss(loss, optimizer) as scaled_loss:` with `scaled_loss.backward()` in it, then run again",
     )

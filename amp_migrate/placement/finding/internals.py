@@ -90,8 +90,7 @@ def refuse_moved_by_hand(unit: Unit) -> None:
             if moves and isinstance(node, ast.Attribute) and root(node) in names:
                 raise Cannot(
                     "AMP909",
-                    site.module,
-                    site.node,
+                    *site.at,
                     f"{spoken(site.function)} checks gradients and moves Apex's loss scale, which is the work of the GradScaler",
                     "leave the check and the scale to amp.scale_loss and optimizer.step() (DistributedDataParallel "
                     "averages gradients over the processes), then run again",

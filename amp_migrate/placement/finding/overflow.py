@@ -89,7 +89,7 @@ def _trains_all(unit: Unit, function: Function, trains: set[Function]) -> bool:
 
 
 def _refused(site: Site, message: str, advice: str = _INSTEAD) -> Cannot:
-    return Cannot("AMP909", site.module, site.node, message, advice)
+    return Cannot("AMP909", *site.at, message, advice)
 
 
 def reads(unit: Unit) -> Iterator[tuple[Site, ast.expr]]:

@@ -131,8 +131,7 @@ def _holders(unit: Unit, function: Function) -> list[Function]:
 def _not_on_every_way(site: Site) -> OutOfReach:
     return OutOfReach(
         "AMP901",
-        site.module,
-        site.node,
+        *site.at,
         "amp.initialize does not run on every way to the code that scales and steps",
         "call amp.initialize once, before the training loop, then run again",
     )
@@ -156,8 +155,7 @@ def _refuse_local(unit: Unit, site: Site, holder: ast.If) -> None:
         return
     raise OutOfReach(
         "AMP901",
-        site.module,
-        site.node,
+        *site.at,
         f"amp.initialize runs once, under `{ast.unparse(holder.test)}`, and its GradScaler is needed again when that "
         "does not hold any more",
         "call amp.initialize once, before the loop, then run again",

@@ -199,8 +199,7 @@ def _chosen(unit: Unit, site: Site) -> list[Condition]:
         if acts(choice.test):
             raise OutOfReach(
                 "AMP901",
-                site.module,
-                site.node,
+                *site.at,
                 f"amp.initialize runs where `{ast.unparse(choice.test)}` says so, which may come out otherwise when it is "
                 "asked again",
                 "put what it gives into a variable above and test that, then run again",

@@ -50,8 +50,7 @@ def is_given_none(project: Project, step: Step) -> bool:
 def _cannot(step: Step, where: str) -> Cannot:
     return Cannot(
         "AMP905",
-        step.module,
-        step.call,
+        *step.at,
         f"{step.text}.step() stands in {where}, and scaler.update() has to follow it whenever it runs",
         f"write {step.text}.step() as a statement of its own, under an `if` where it is not always taken, then run again",
     )

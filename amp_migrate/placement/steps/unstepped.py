@@ -31,8 +31,7 @@ def refuse_unstepped(unit: Unit) -> None:
             names = ", ".join(map(site.module.tree.segment, optimizers))
             raise Cannot(
                 "AMP905",
-                site.module,
-                site.node,
+                *site.at,
                 f"amp.initialize gets {names} here, and nothing in the files given runs a backward or a step for it",
                 "give amp-migrate the files that train as well, or delete this call where nothing does, then run again",
             )
@@ -50,7 +49,7 @@ def _unstepped(unit: Unit, backward: Backward) -> Cannot:
     elif behind:
         message += f"; only `{behind}` follows, and what it steps is not in them"
         advice = f"call step() on the optimizer itself instead of `{behind}`, then run again"
-    return Cannot("AMP905", backward.module, backward.node, message, advice)
+    return Cannot("AMP905", *backward.at, message, advice)
 
 
 def _step_behind(unit: Unit, backward: Backward) -> str:
@@ -76,8 +75,7 @@ def _refuse_steps_alone(unit: Unit) -> None:
         step = unit.steps[0]
         raise Cannot(
             "AMP905",
-            step.module,
-            step.call,
+            *step.at,
             f"nothing in the files given runs a backward for {step.text}, which steps here",
             "give amp-migrate the files that run the backward as well, then run again",
         )

@@ -86,8 +86,7 @@ class _Updates:
         step = self._of(last)[0]
         raise Cannot(
             "AMP905",
-            step.module,
-            step.call,
+            *step.at,
             "several optimizers step under different tests after a backward that they share",
             "put their steps under one test, then run again",
         )

@@ -40,8 +40,7 @@ def unscale_through(
     if left or course.kept(first, taking):
         raise Cannot(
             "AMP908",
-            seen.module,
-            seen.call,
+            *seen.at,
             f"{spoken(through.own.function)} steps here, and does not always follow the place where the gradients are read",
             "read the gradients straight before this call, on every way to it, then run again",
         )
@@ -80,8 +79,7 @@ def _decided_by_norm(unit: Unit, through: Indirect, before: ast.stmt, written: s
     if not (sure and alone and dominates(seen.tree, before, seen.call)):
         raise Cannot(
             "AMP908",
-            own.module,
-            own.call,
+            *own.at,
             f"{spoken(own.function)} does not step whenever it is called, and the gradients are read before the call",
             f"read the gradients in {spoken(own.function)} straight before this step, then run again",
         )

@@ -37,8 +37,7 @@ def refuse_separate_windows(unit: Unit) -> None:
             later = max(first, second, key=lambda step: key(step.call))
             raise Cannot(
                 "AMP905",
-                later.module,
-                later.call,
+                *later.at,
                 f"{spoken(first.function)} and {spoken(second.function)} accumulate gradients side by side, "
                 "and the step of one would change the loss scale under the gradients of the other",
                 "step both optimizers in one function, one behind the other, then run again",
@@ -59,8 +58,7 @@ def refuse_waiting_beside(unit: Unit) -> None:
             if apart and _steps_each_round(unit, other, step, limit, backwards[0].node):
                 raise Cannot(
                     "AMP905",
-                    step.module,
-                    step.call,
+                    *step.at,
                     f"{step.text} accumulates gradients over rounds in each of which {other.text} steps, and that "
                     "would change the loss scale under them",
                     f"step and clear both optimizers under `if {ast.unparse(limit.test)}:`, or both in each round, "

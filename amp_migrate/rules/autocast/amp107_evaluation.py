@@ -139,8 +139,7 @@ def _refuse_uncast(context: Context, site: Site, cast: list[Region]) -> None:
         model = site.module.tree.segment(context.unit.options[site].arguments["models"])
         raise Cannot(
             "AMP904",
-            site.module,
-            site.node,
+            *site.at,
             f"no forward pass of `{model}` is found in the files given that could be put under autocast",
             f"delete this call, and put the forward pass of {model} under `with {context.spelling.autocast()}:`",
         )

@@ -45,8 +45,7 @@ def _models(context: Context, site: Site) -> list[str]:
     if not found or len(found) != len(names):
         raise Cannot(
             "AMP904",
-            site.module,
-            site.node,
+            *site.at,
             f"{context.unit.home.runners.library.name} runs the forward pass, and the models that must run under autocast have no names here",
             "assign what amp.initialize returns to a variable each for the model and the optimizer, then run again",
         )

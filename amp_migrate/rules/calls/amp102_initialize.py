@@ -69,8 +69,7 @@ def decide(context: Context) -> Iterator[Decision]:
             model = site.module.tree.segment(options.arguments["models"])
             raise Cannot(
                 "AMP903",
-                site.module,
-                site.node,
+                *site.at,
                 "opt_level O3 trains purely in fp16, and GradScaler refuses fp16 gradients",
                 f'write opt_level="O1" and run again; or drop AMP here, with {model}.half() and fp16 inputs',
             )
@@ -101,8 +100,7 @@ def _refuse_switching_off(context: Context, site: Site, creation: Creation | Non
         if (other.scales.value, other.scales.text) != (creation.scales.value, creation.scales.text):
             raise Cannot(
                 "AMP909",
-                site.module,
-                site.node,
+                *site.at,
                 "this initializes once more, under another condition than the constructor: Apex stayed on where it does not hold",
                 "delete this amp.initialize, as the constructor has initialized by then, then run again",
             )
@@ -218,8 +216,7 @@ def _in_constructor(context: Context, site: Site) -> list[Edit]:
     if init is None or init.node is None or init.module is not site.module:
         raise Cannot(
             "AMP901",
-            site.module,
-            site.node,
+            *site.at,
             f"{site.function.qualname}() may never run, and its class has no __init__ in this file that could make a "
             "disabled GradScaler for that case",
             "give the class an __init__ in this file, then run again",

@@ -173,8 +173,7 @@ def _step(context: Context, step: Step, *, careful: bool, kept: bool) -> Decisio
         called = f"call {name}()" if name else "run what the closure does"
         raise Cannot(
             "AMP906",
-            step.module,
-            step.call,
+            *step.at,
             f"{step.text}.step() is given a closure, which GradScaler does not support",
             f"{called} before the step and write {step.text}.step(), then run again; an optimizer that has to call it "
             "several times, as LBFGS, cannot train with AMP",

@@ -93,7 +93,7 @@ def _native(context: Context, site: Site, use: str) -> tuple[str, Edit]:
 
 def _no_counterpart(site: Site) -> Cannot:
     message = "this use of Apex's private loss scaler has no native counterpart"
-    return Cannot("AMP909", site.module, site.node, message, by_hand(site))
+    return Cannot("AMP909", *site.at, message, by_hand(site))
 
 
 def _tuned(context: Context, site: Site, name: str) -> Decision:

@@ -104,8 +104,7 @@ def _refuse_made_elsewhere(context: Context, site: Site) -> None:
         return
     raise Cannot(
         "AMP909",
-        site.module,
-        site.node,
+        *site.at,
         "this asks for an overflow, and the program makes its GradScaler in more places than amp.initialize",
         "delete this and run again; then compare scaler.get_scale() before and after scaler.update(), which an "
         "overflow makes smaller",

@@ -155,8 +155,7 @@ class Carriers:
     def _refuse(site: Site) -> NoReturn:
         raise Cannot(
             "AMP909",
-            site.module,
-            site.node,
+            *site.at,
             "amp is passed on here in a way that cannot be followed to its use",
             "import amp where it is used instead of passing it on, then run again",
         )
@@ -166,8 +165,7 @@ class Carriers:
         if site.kind is Kind.INITIALIZE:
             raise Cannot(
                 "AMP909",
-                site.module,
-                site.node,
+                *site.at,
                 f"{spoken(site.function)} calls initialize on an amp that it is given, which may be None",
                 f"import amp in {spoken(site.function)} and give it the flag in place of amp, then run again",
             )
