@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import NamedTuple
 
+from amp_migrate.facts.scopes import ScopeNode
 from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.flow.paths import Paths
 from amp_migrate.flow.terms import Operand
@@ -13,9 +15,23 @@ from amp_migrate.protocol.attributes import read_early, tests_above, unset_attri
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.faults import Breach, Fault, Place
 from amp_migrate.protocol.run.memory import Memory
-from amp_migrate.protocol.variable import Variable
 
 _FROM_OUTSIDE = frozenset({"GeneratorExit", "KeyboardInterrupt", "StopIteration", "SystemExit"})
+
+
+class Variable(NamedTuple):
+    """A name of a GradScaler, with the scope that binds it."""
+
+    module: Module
+    scope: ScopeNode
+    name: str
+
+    def stands_at(self, point: Point) -> bool:
+        """Tell whether a point loads, stores or deletes the variable."""
+        node = point.node
+        if not isinstance(node, ast.Name) or node.id != self.name:
+            return False
+        return self.module.scopes.owner(node) is self.scope
 
 
 def unbound(program: Program, memory: Memory) -> Iterator[Fault]:

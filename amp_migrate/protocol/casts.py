@@ -149,3 +149,11 @@ def _forward(state: Inside, event: Event) -> Moved:
         for old in state.cached
     )
     return Moved((state,), (Breach.CACHED,) if again else ())
+
+
+class CertainCasts(ObjectMachine):
+    """Follows the contexts of a program; a method of a network may run only some part of it."""
+
+    def move(self, state: Hashable, event: Event, visited: bool) -> Moved:
+        """Return what an event makes of a state."""
+        return Moved((state,)) if event.assumed else super().move(state, event, visited)

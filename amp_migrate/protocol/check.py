@@ -17,9 +17,8 @@ from amp_migrate.protocol.certain.remade import RemadeMachine
 from amp_migrate.protocol.code.program import Program, program_of
 from amp_migrate.protocol.code.programs import Programs
 from amp_migrate.protocol.code.receivers import Receivers
-from amp_migrate.protocol.faults import Breach, Fault
+from amp_migrate.protocol.faults import Breach, Fault, Place
 from amp_migrate.protocol.gradients import GradientMachine
-from amp_migrate.protocol.losses import scaled_losses
 from amp_migrate.protocol.placeholder import replaced, stale
 from amp_migrate.protocol.run.blind import Search, may_tell
 from amp_migrate.protocol.run.memory import Memory
@@ -28,6 +27,7 @@ from amp_migrate.protocol.run.solve import Run
 from amp_migrate.protocol.scaler import ScalerMachine, never_scaled, never_updated, ungrouped
 from amp_migrate.protocol.switched import switched
 from amp_migrate.training.events import Kind
+from amp_migrate.training.reads.uses import Uses
 
 _Placed = tuple[Breach, str, int]
 
@@ -194,3 +194,12 @@ def _met(run: Run, program: Program, memory: Memory) -> dict[_Placed, bool]:
         )
         found[key] = found.get(key, False) or sure
     return found
+
+
+def scaled_losses(program: Program) -> Iterator[Fault]:
+    """Yield a fault for every use of a scaled loss as a number, under Apex as with a GradScaler."""
+    training = program.training
+    uses = Uses(program.project, training.objects, training.losses, program.calls.body)
+    for module, node in uses.wrong():
+        place = Place(module.path, node.lineno)
+        yield Fault(Breach.SCALED_LOSS, place, (place,))

@@ -9,12 +9,12 @@ from amp_migrate.facts.scopes import targets_of
 from amp_migrate.flow.cfg.points import Kind as At
 from amp_migrate.flow.cfg.points import Point
 from amp_migrate.project import Function, Module
+from amp_migrate.protocol.binding import Variable
 from amp_migrate.protocol.certain.memory import CertainMemory
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.faults import Breach, Fault, Place
 from amp_migrate.protocol.machine import Moved, Unmoved
 from amp_migrate.protocol.run.solve import Run
-from amp_migrate.protocol.variable import Variable
 from amp_migrate.training.bindings import bound_value
 from amp_migrate.training.contexts import is_off
 from amp_migrate.training.events import Event, Kind

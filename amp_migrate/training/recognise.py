@@ -13,7 +13,6 @@ from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import RUNS_NO_FORWARD
 from amp_migrate.training.bindings import one_name
-from amp_migrate.training.differentiating import runs_backward
 from amp_migrate.training.events import Event, Kind, trains
 from amp_migrate.training.forwards.sharing import Sharing
 from amp_migrate.training.named import sets_scale
@@ -30,6 +29,7 @@ from amp_migrate.training.reads.runs import Runs
 from amp_migrate.training.reads.unseen import Unseen, is_known
 from amp_migrate.training.reads.whole import Whole
 from amp_migrate.training.reads.writes import Writes, Writing
+from amp_migrate.training.steps import runs_backward
 
 Recogniser = Callable[[Function, ast.Call], Iterator[Event]]
 

@@ -1,4 +1,4 @@
-"""Optimizer steps of a unit: which they are, and where the accumulation boundary is."""
+"""Optimizer steps and backward passes: which they are, and where the accumulation boundary is."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from amp_migrate.project.order import Loop, comes_to, in_branch, inside, levels,
 from amp_migrate.training.origins.repeated import visits
 
 _BACKWARD = ("backward", "scale_loss")
+_TORCH_GRAD = "torch.autograd.grad"
+_TORCH_BACKWARD = "torch.autograd.backward"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -186,3 +188,18 @@ def parent_statement(tree: Tree, stmt: ast.stmt) -> ast.AST:
     while isinstance(up, ast.ExceptHandler | ast.match_case):
         up = tree.parents[up]
     return up
+
+
+def takes_gradients(project: Project, module: Module, call: ast.Call) -> bool:
+    """Tell whether a call takes gradients by ``torch.autograd.grad``."""
+    return project.external(module, call.func) == _TORCH_GRAD
+
+
+def runs_backward(project: Project, module: Module, call: ast.Call) -> bool:
+    """Tell whether a call is ``torch.autograd.backward``, which takes the loss as an argument."""
+    return project.external(module, call.func) == _TORCH_BACKWARD
+
+
+def differentiates(project: Project, module: Module, call: ast.Call) -> bool:
+    """Tell whether a call is one of the two."""
+    return project.external(module, call.func) in (_TORCH_GRAD, _TORCH_BACKWARD)

@@ -6,10 +6,9 @@ import ast
 
 import pytest
 
-from amp_migrate.placement.steps.joint import are_several
 from amp_migrate.placement.steps.leaving import exits
 from amp_migrate.placement.steps.stepping import name_for_result, refuse_within, returned
-from amp_migrate.placement.steps.untrained import frozen_at_times, skipped_backward
+from amp_migrate.placement.steps.untrained import are_several, frozen_at_times, skipped_backward
 from amp_migrate.placement.steps.updates import updates
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.training.steps import Step, boundary, outermost_anchor

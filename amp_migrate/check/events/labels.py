@@ -14,9 +14,9 @@ from amp_migrate.project.reach import reachable
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.beliefs import APEX_STATE, PARAMETERS, READS_GRADIENTS
 from amp_migrate.training.contexts import scales_loss
-from amp_migrate.training.differentiating import runs_backward
 from amp_migrate.training.events import Kind
 from amp_migrate.training.named import sets_scale
+from amp_migrate.training.steps import runs_backward
 
 
 class Does(Enum):

@@ -11,9 +11,9 @@ from amp_migrate.project.reach import run_around
 from amp_migrate.project.relatives import family
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.beliefs import AUTOCASTS, SCALER_CLASSES
-from amp_migrate.training.differentiating import runs_backward
 from amp_migrate.training.events import Event, Kind
 from amp_migrate.training.optimizers import Optimizer, Optimizers
+from amp_migrate.training.steps import runs_backward
 
 
 @dataclass(eq=False)

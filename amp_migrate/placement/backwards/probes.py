@@ -18,9 +18,8 @@ from amp_migrate.project import Function
 from amp_migrate.project.reach import reachable
 from amp_migrate.project.rounds import may_end, may_follow, may_start
 from amp_migrate.training.bindings import bases, bound_value, is_generator
-from amp_migrate.training.differentiating import takes_gradients
 from amp_migrate.training.forwards.forwards import Forward
-from amp_migrate.training.steps import Backward, Step
+from amp_migrate.training.steps import Backward, Step, takes_gradients
 
 _KEEP = ("requires_grad", "requires_grad_", "retain_grad")
 Zeroings = Callable[[Function], Iterator[ast.AST]]

@@ -14,8 +14,7 @@ from amp_migrate.placement.backwards.handed import closed_over, is_bound, is_han
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Module, Project
 from amp_migrate.project.order import key
-from amp_migrate.training.differentiating import takes_gradients
-from amp_migrate.training.steps import backward_of
+from amp_migrate.training.steps import backward_of, takes_gradients
 
 
 @dataclass(frozen=True, eq=False, slots=True)

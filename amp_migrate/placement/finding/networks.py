@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 
+from amp_migrate.apex.apart import optimizer_expressions
+from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.paths import tail
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Module
+from amp_migrate.project.reach import run_around
 from amp_migrate.training.beliefs import COPIES
 from amp_migrate.training.region import calls_in
 
@@ -55,3 +58,16 @@ def _handed(unit: Unit) -> set[int]:
         and any(values.same(module, call.func, origin, node) for origin, node in models)
         for group in values.groups(module, call.func)
     }
+
+
+def only_infers(unit: Unit, site: Site) -> bool:
+    """Tell whether no optimizer is initialized, and nothing that the programs of an initialize run has a backward."""
+    if any(unit.of(Kind.SCALE_LOSS)) or unit.steps:
+        return False
+    if any(list(optimizer_expressions(other)) for other in unit.of(Kind.INITIALIZE)):
+        return False
+    return not any(
+        isinstance(node, ast.Attribute) and node.attr == "backward"
+        for function in run_around(unit.project, site.function)
+        for node in function.all_nodes
+    )

@@ -10,10 +10,11 @@ from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.paths import tail
 from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.placement.finding.unit import Unit
-from amp_migrate.placement.steps.joint import are_several
 from amp_migrate.project.order import inside
 from amp_migrate.project.reach import reachable
 from amp_migrate.project.rounds import runs_before
+from amp_migrate.training.origins.meant import are_several as hold_several
+from amp_migrate.training.origins.meant import meant
 from amp_migrate.training.origins.switches import truth
 from amp_migrate.training.steps import Backward, Step, holds_backward, is_one
 
@@ -78,3 +79,19 @@ def never_unscaled(unit: Unit, blocks: Iterable[ScaleLoss]) -> Iterator[Step]:
         ):
             if not values.groups(step.module, step.optimizer) & named:
                 yield step
+
+
+def are_several(unit: Unit, block: ScaleLoss) -> bool:
+    """Tell whether a scale_loss is given several optimizers, or none of those that step one by one."""
+    given = block.optimizer_list()
+    if len(given) != 1:
+        return len(given) > 1
+    module = block.site.module
+    if hold_several(unit.project, module, given[0]):
+        return True
+    if None not in meant(unit.project, module, given[0]):
+        return False
+    values = unit.project.values
+    stepped = {values.groups(step.module, step.optimizer) for step in unit.steps}
+    groups = values.groups(module, given[0])
+    return len(stepped) > 1 and not any(groups & one for one in stepped)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from amp_migrate.project import Function
-from amp_migrate.protocol.certain.casts import CertainCasts
+from amp_migrate.protocol.casts import CertainCasts
 from amp_migrate.protocol.certain.gradients import CertainGradients
 from amp_migrate.protocol.certain.known import Known
 from amp_migrate.protocol.certain.memory import CertainMemory

@@ -30,7 +30,7 @@ from amp_migrate.facts.paths import calls_method
 from amp_migrate.facts.stand_ins import stands_for_setting
 from amp_migrate.facts.tree import FunctionNode, Tree, behind_docstring
 from amp_migrate.placement.finding.forgotten import is_described
-from amp_migrate.placement.finding.infers import only_infers
+from amp_migrate.placement.finding.networks import only_infers
 from amp_migrate.placement.making.climbing import reaches
 from amp_migrate.placement.making.creation import Creation, is_exhaustive
 from amp_migrate.placement.making.lacking import lacking

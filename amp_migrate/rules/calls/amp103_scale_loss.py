@@ -43,7 +43,7 @@ from amp_migrate.plan.model import (
 from amp_migrate.project import Module
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.rules.idle import idle_parameters
-from amp_migrate.training.differentiating import differentiates
+from amp_migrate.training.steps import differentiates
 
 RULE = Rule(
     "AMP103", "amp.scale_loss becomes scaler.scale(loss).backward()", Safety.FAITHFUL, order=15

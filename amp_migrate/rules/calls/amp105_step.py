@@ -28,7 +28,6 @@ from dataclasses import replace
 
 from amp_migrate.facts.paths import path
 from amp_migrate.placement.steps.early import is_early
-from amp_migrate.placement.steps.joint import are_several
 from amp_migrate.placement.steps.leaving import exits
 from amp_migrate.placement.steps.stepping import (
     is_given_none,
@@ -37,6 +36,7 @@ from amp_migrate.placement.steps.stepping import (
     returned,
 )
 from amp_migrate.placement.steps.untrained import (
+    are_several,
     frozen_at_times,
     never_unscaled,
     skipped_backward,

@@ -17,9 +17,9 @@ from amp_migrate.training.beliefs import (
     RUNS_FORWARD,
 )
 from amp_migrate.training.bindings import run_first
-from amp_migrate.training.differentiating import takes_gradients
 from amp_migrate.training.forwards.indifferent import Indifferent
 from amp_migrate.training.forwards.later import runs_later
+from amp_migrate.training.steps import takes_gradients
 
 _MAKE_NO_MODULE = tuple(
     f"torch.nn.{part}" for part in ("functional.", "init.", "utils.", "Parameter", "parameter.")

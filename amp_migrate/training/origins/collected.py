@@ -13,8 +13,8 @@ from amp_migrate.training.beliefs import COLLECTS
 from amp_migrate.training.bindings import is_generator, returned
 from amp_migrate.training.named import Groups
 from amp_migrate.training.objects import Objects
-from amp_migrate.training.origins.origin import Origin
 from amp_migrate.training.origins.reaching import Body, Reaching
+from amp_migrate.training.origins.walk import Origin
 
 _NOTHING: frozenset[int] = frozenset()
 

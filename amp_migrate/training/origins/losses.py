@@ -17,10 +17,9 @@ from amp_migrate.training.objects import COPY, Objects
 from amp_migrate.training.origins.called_lambdas import CalledLambdas
 from amp_migrate.training.origins.collected import Collected, item
 from amp_migrate.training.origins.deferred import Deferred
-from amp_migrate.training.origins.origin import Origin
 from amp_migrate.training.origins.reaching import Body, Reaching
 from amp_migrate.training.origins.scale import Scale
-from amp_migrate.training.origins.walk import Place, Step, Walk
+from amp_migrate.training.origins.walk import Origin, Place, Step, Walk
 
 _PROTOCOLS = frozenset({"__getitem__", "__iter__", "__next__"})
 _Stops = frozenset[str]

@@ -5,9 +5,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 from amp_migrate.project import Function
-from amp_migrate.training.origins.origin import Origin
+
+
+class Origin(NamedTuple):
+    """A node that a value comes from: `down` into what a call runs, `up` to what a call hands in, or elsewhere."""
+
+    function: Function
+    node: ast.AST
+    down: ast.Call | None = None
+    up: ast.Call | None = None
+    elsewhere: bool = False
+
 
 Place = tuple[Function, ast.AST]
 _NONE: frozenset[int] = frozenset()

@@ -11,10 +11,10 @@ from amp_migrate.facts.scopes import targets_of
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.reach import where_read
 from amp_migrate.training.contexts import scales_loss
-from amp_migrate.training.differentiating import differentiates
 from amp_migrate.training.objects import Objects
 from amp_migrate.training.origins.losses import Losses
 from amp_migrate.training.origins.reaching import Body
+from amp_migrate.training.steps import differentiates
 
 _MEMBERS = frozenset({"items", "values"})
 _NUMBERS = frozenset({"data", "detach", "item", "numpy", "tolist"})
