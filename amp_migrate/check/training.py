@@ -14,10 +14,9 @@ from types import MappingProxyType
 
 from amp_migrate.check.anew import set_anew
 from amp_migrate.check.apex.assumed import initializes
-from amp_migrate.check.casts.differing import CAST, SWITCHED, UNCAST
 from amp_migrate.check.compare import Parted, compare
 from amp_migrate.check.events.claims import RAISES, Claims
-from amp_migrate.check.events.handing import HANDED
+from amp_migrate.check.events.labels import Does
 from amp_migrate.check.events.sides import side_of
 from amp_migrate.check.gradients.waiting import rescaled_between
 from amp_migrate.check.swallowed import is_swallowed
@@ -32,12 +31,7 @@ from amp_migrate.source.align import changes, moved_line
 
 _NEW = Counter[tuple[Breach, str]]
 _SHOWN = 8
-_TROUBLES = {
-    UNCAST: Trouble.CASTS_MISSING,
-    CAST: Trouble.CASTS_ADDED,
-    SWITCHED: Trouble.CASTS_MISSING,
-    HANDED: Trouble.OUT_OF_SIGHT,
-}
+_EVENTS = frozenset(does.value for does in Does)
 _BREACHES = {Breach.REFUSED: Trouble.REFUSED_LOSS, Breach.NEVER_SCALED: Trouble.TOO_EARLY}
 
 
@@ -212,13 +206,12 @@ def _objection(item: Parted, before: Mapping[str, Tree], after: Mapping[str, str
     assert place is not None
     shown = tuple(dict.fromkeys([*way, place]))
     way_text = " -> ".join(map(str, shown))
-    if not steps and isinstance(last.label.kind, str) and last.label.kind.endswith(":"):
+    if last.label.kind not in _EVENTS:
         sentence = f"{last.label} {way_text}"
     else:
         what = "is lost on the way" if lost else "is added on the way"
         sentence = f"`{last.label}` {what} {way_text}"
-    ends = (t for words, t in _TROUBLES.items() if str(last.label.kind).endswith(words))
-    return Objection(sentence, place, shown, next(ends, Trouble.GRADIENTS))
+    return Objection(sentence, place, shown, item.difference.trouble)
 
 
 def _old(place: Place | None, before: Mapping[str, Tree], after: Mapping[str, str]) -> Place | None:

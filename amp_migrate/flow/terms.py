@@ -34,6 +34,11 @@ class Term:
     text: str
     operands: frozenset[Operand]
 
+    @property
+    def asks_none(self) -> bool:
+        """Whether it is a comparison with None."""
+        return self.text.endswith(f" {ast.Is.__name__} {None!r})")
+
     def of_object(self) -> Term:
         """Return the term as the question which object it is, whatever is inside of it."""
         kept = frozenset(o for o in self.operands if o.aspect is not Aspect.CONTENT)

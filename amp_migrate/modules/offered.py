@@ -27,6 +27,15 @@ def takers(
                             queue.append(onward)
 
 
+def may_take(lookup: Lookup, reader: Module, statement: ast.ImportFrom, origin: Module) -> bool:
+    """Tell whether a ``from`` statement takes what a file has, by that file's name where it is not known what it names."""
+    source = lookup.source(reader, statement)
+    if source is None:
+        return (statement.module or "").rpartition(".")[2] == origin.name.rpartition(".")[2]
+    stars = lookup.starred_from(source) if isinstance(source, Module) else ()
+    return source is origin or origin in stars
+
+
 def reads(module: Module, name: str) -> bool:
     """Tell whether a file reads a name of its top level anywhere."""
     return any(

@@ -89,7 +89,7 @@ def _changes(
         scopes = where.module.scopes
         if isinstance(node, ast.Name) and scopes.owner(node) is not scopes.find(where.scope, name):
             return False
-        return not (held.text.endswith(" Is None)") and _made_of_itself(function, node, name))
+        return not (held.asks_none and _made_of_itself(function, node, name))
     if operand.attribute is None or not isinstance(node, ast.Attribute):
         return operand.aspect is Aspect.PATH and _spelt(node, operand)
     if operand.attribute != node.attr or _is_made(function, node):

@@ -14,7 +14,7 @@ from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.facts.constants import number
 from amp_migrate.facts.paths import tail
 from amp_migrate.project import Function, Project
-from amp_migrate.protocol.faults import Place
+from amp_migrate.protocol.faults import Place, Trouble
 
 CAST, UNCAST, SWITCHED, DTYPE = (
     "is cast, which Apex did not do:",
@@ -29,6 +29,11 @@ TYPES: dict[str, frozenset[str | None]] = {
 }
 """The names in torch of what autocast casts to."""
 
+_TROUBLES = {
+    UNCAST: Trouble.CASTS_MISSING,
+    CAST: Trouble.CASTS_ADDED,
+    SWITCHED: Trouble.CASTS_MISSING,
+}
 Where = tuple[Key, str]
 """A function, and the text of a call in it."""
 
@@ -57,7 +62,7 @@ def where(function: Function, call: ast.Call) -> Where:
 def differs(what: str, at: Where, call: ast.expr | ast.stmt) -> tuple[Key, Difference]:
     """Return what is said of a call."""
     step = Step(Label(f"`{at[1]}` {what}"), None, place(at, call))
-    return at[0], Difference((step,))
+    return at[0], Difference((step,), _TROUBLES.get(what, Trouble.GRADIENTS))
 
 
 def place(at: Where, call: ast.expr | ast.stmt) -> Place:

@@ -10,9 +10,8 @@ from amp_migrate.check.events.labels import called
 from amp_migrate.check.events.sides import Key, Side, differs
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.facts.paths import all_given, tail
+from amp_migrate.protocol.faults import Trouble
 from amp_migrate.training.events import Event, Kind
-
-HANDED = "is given a loss and its optimizer, but no GradScaler:"
 
 
 def handed_over(new: Side, claims: Claims) -> Iterator[tuple[Key, Difference]]:
@@ -28,7 +27,8 @@ def handed_over(new: Side, claims: Claims) -> Iterator[tuple[Key, Difference]]:
             handed = [e for e in events if e.kind is Kind.HANDED]
             if isinstance(node, ast.Call) and handed and not any(e.assumed for e in handed):
                 if not new.program.calls.of(node) and _has_loss(held, node):
-                    yield differs(function, node, f"`{called(node.func)}` {HANDED}")
+                    what = f"`{called(node.func)}` is given a loss and its optimizer, but no GradScaler:"
+                    yield differs(function, node, what, trouble=Trouble.OUT_OF_SIGHT)
 
 
 def _has_loss(held: Mapping[ast.AST, tuple[Event, ...]], call: ast.Call) -> bool:

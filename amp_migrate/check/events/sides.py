@@ -19,7 +19,7 @@ from amp_migrate.project import Function
 from amp_migrate.project.once import kept
 from amp_migrate.project.reach import upwards
 from amp_migrate.protocol.code.program import Program
-from amp_migrate.protocol.faults import Place
+from amp_migrate.protocol.faults import Place, Trouble
 from amp_migrate.training.origins.constants import constant_of
 
 Key = tuple[str, str]
@@ -219,12 +219,17 @@ def changed(old: Side, new: Side) -> Iterator[tuple[Key, frozenset[str]]]:
 
 
 def differs(
-    function: Function, node: ast.expr | ast.stmt, what: str, *, gone: bool = False
+    function: Function,
+    node: ast.expr | ast.stmt,
+    what: str,
+    *,
+    gone: bool = False,
+    trouble: Trouble = Trouble.GRADIENTS,
 ) -> tuple[Key, Difference]:
     """Return what is said of a node of the new text alone, or with `gone` of the old one alone."""
     place = Place(function.module.path, node.lineno)
     places = (place, None) if gone else (None, place)
-    return key(function), Difference((Step(Label(what), *places),))
+    return key(function), Difference((Step(Label(what), *places),), trouble)
 
 
 def side_of(program: Program) -> Side:

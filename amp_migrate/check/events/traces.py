@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from amp_migrate.facts.closure import closure
-from amp_migrate.protocol.faults import Place
+from amp_migrate.protocol.faults import Place, Trouble
 
 
 class Label(NamedTuple):
@@ -74,9 +74,13 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Difference:
-    """A shortest sequence of events that one side can take and the other cannot; its last step is of one side."""
+    """A shortest sequence of events that one side can take and the other cannot; its last step is of one side.
+
+    `trouble` is what goes wrong there.
+    """
 
     steps: tuple[Step, ...]
+    trouble: Trouble = Trouble.GRADIENTS
 
 
 class Deterministic:

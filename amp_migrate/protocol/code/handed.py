@@ -50,8 +50,7 @@ class Handed:
         asked = next((k.value for k in given if k.arg == "enabled"), None)
         if not isinstance(asked, ast.Call) or tail(asked) != "is_enabled" or asked.args:
             return False
-        text = path(asked.func.value) if isinstance(asked.func, ast.Attribute) else None
-        return text is not None and known.get(_off(text)) is not None
+        return _is_of_off(asked, known)
 
     def is_unscaled(self, node: ast.AST, known: Assumption) -> bool:
         """Tell whether a backward is that of ``scaler.scale(loss)`` with a GradScaler that is off."""
@@ -59,8 +58,7 @@ class Handed:
         scaled = func.value if isinstance(func, ast.Attribute) else None
         if not isinstance(scaled, ast.Call) or tail(scaled) != "scale":
             return False
-        text = path(scaled.func.value) if isinstance(scaled.func, ast.Attribute) else None
-        return text is not None and known.get(_off(text)) is not None
+        return _is_of_off(scaled, known)
 
     def optimizer(self, event: Event, known: Assumption) -> int | None:
         """Return the number of the optimizer that an event names, where the call says which it is."""
@@ -161,6 +159,12 @@ class Handed:
                 numbers = objects.optimizers_of(module, given)
                 if len(numbers) == 1:
                     yield name, next(iter(numbers))
+
+
+def _is_of_off(call: ast.Call, known: Assumption) -> bool:
+    """Tell whether a method is called of a GradScaler that is known to be off."""
+    text = path(call.func.value) if isinstance(call.func, ast.Attribute) else None
+    return text is not None and known.get(_off(text)) is not None
 
 
 def _numbers(known: Assumption, term: Term) -> frozenset[int] | None:

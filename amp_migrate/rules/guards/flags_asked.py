@@ -7,6 +7,7 @@ import ast
 from amp_migrate.availability.installed import imports_apex
 from amp_migrate.dual.native import makes_scaler
 from amp_migrate.facts.paths import path
+from amp_migrate.modules.offered import may_take
 from amp_migrate.project import Module, Project
 from amp_migrate.rules.base import FileContext
 
@@ -21,7 +22,7 @@ def asked_elsewhere(context: FileContext) -> list[str]:
         return []
     found: set[str] = set()
     for reader in context.others():
-        asked = _read(context.project, context.module, reader, flags)
+        asked = flags & _taken(context, reader)
         if asked and not _has_apex(context.project, reader):
             found |= asked
     return sorted(found)
@@ -40,50 +41,27 @@ def _has_apex(project: Project, module: Module) -> bool:
     )
 
 
-def _read(project: Project, module: Module, reader: Module, flags: frozenset[str]) -> set[str]:
-    found = {
-        alias.name
-        for node in reader.tree.nodes(ast.ImportFrom)
-        if _reads(project, module, reader, node)
-        for alias in node.names
-    }
-    tree = reader.tree
-    found |= {n.attr for n in tree.nodes(ast.Attribute)}
-    if module in project.lookup.starred_from(reader):
-        found |= {
-            n.id for n in tree.nodes(ast.Name) if not reader.scopes.bindings(tree.module, n.id)
-        }
-    return found & flags
-
-
-def _reads(project: Project, module: Module, reader: Module, node: ast.ImportFrom) -> bool:
-    source = project.lookup.source(reader, node)
-    if source is None:
-        return (node.module or "").rpartition(".")[2] == module.name.rpartition(".")[2]
-    return source is module or (
-        isinstance(source, Module) and module in project.lookup.starred_from(source)
-    )
-
-
 def taken_elsewhere(context: FileContext, names: set[str]) -> bool:
     """Tell whether another file may take one of some names from this one."""
-    taken = taken_names(context)
-    own = context.module.name.rpartition(".")[2]
-    attributes = {
-        node.attr
-        for module in context.others()
-        for node in module.tree.nodes(ast.Attribute)
-        if (path(node.value) or "").rpartition(".")[2] == own
-    }
-    return bool(names & (taken | attributes)) or "*" in taken
+    taken = set().union(*(_taken(context, reader) for reader in context.others()))
+    return bool(names & taken) or "*" in taken
 
 
-def taken_names(context: FileContext) -> set[str]:
-    """Return the names that some file imports from one of this name."""
-    own = context.module.name.rpartition(".")[2]
-    return {
+def _taken(context: FileContext, reader: Module) -> set[str]:
+    """Return the names that a file takes from another one, reads off it, or may have by a star import."""
+    module, lookup, tree = context.module, context.project.lookup, reader.tree
+    found = {
         alias.name
-        for _, other in context.project.nodes(ast.ImportFrom)
-        if (other.module or "").rpartition(".")[2] == own
-        for alias in other.names
+        for statement in tree.nodes(ast.ImportFrom)
+        if may_take(lookup, reader, statement, module)
+        for alias in statement.names
     }
+    found |= {
+        n.attr
+        for n in tree.nodes(ast.Attribute)
+        if module in lookup.expression(reader, n.value)
+        or (path(n.value) or "").rpartition(".")[2] == module.name.rpartition(".")[2]
+    }
+    if module in lookup.starred_from(reader):
+        found |= {node.id for node in tree.nodes(ast.Name) if not reader.scopes.bound(node)}
+    return found

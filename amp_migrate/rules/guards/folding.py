@@ -16,7 +16,6 @@ from amp_migrate.rules.base import FileContext, Rule, decision
 from amp_migrate.rules.guards.flags_asked import (
     asked_elsewhere,
     taken_elsewhere,
-    taken_names,
     value,
 )
 from amp_migrate.rules.guards.kept import star_needed, stays
@@ -51,11 +50,7 @@ def unasked_guards(context: FileContext, rule: Rule, gone: set[ast.AST]) -> Iter
         if node in gone or node in context.taken:
             continue
         names = {name for stmt in ast.walk(node) for name in _bound(stmt)}
-        if (
-            imports_apex(node.body)
-            and not _used_outside(context, node, names)
-            and not taken_elsewhere(context, names)
-        ):
+        if imports_apex(node.body) and not _used_outside(context, node, names):
             yield from _try(context, rule, node, gone)
 
 
@@ -139,8 +134,7 @@ def _used_outside(context: FileContext, node: ast.Try, names: set[str]) -> bool:
         if isinstance(n, ast.Name)
     }
     rebound = {n.id for n in outside if isinstance(n.ctx, ast.Store)} & _log_names(node)
-    taken = taken_names(context)
-    return bool((names - rebound) & (read | taken)) or "*" in taken
+    return bool((names - rebound) & read) or taken_elsewhere(context, names - rebound)
 
 
 def _log_names(node: ast.Try) -> set[str]:
