@@ -7,11 +7,11 @@ import builtins
 from collections.abc import Iterator
 from functools import cached_property
 
-from amp_migrate.facts.closure import closure
 from amp_migrate.flow.assumption import Assumption, Known
 from amp_migrate.flow.cfg.points import Edge, EdgeKind, Kind, Point
 from amp_migrate.flow.terms import Term
 from amp_migrate.project import Class, Function, Module, Project
+from amp_migrate.project.reach import reachable
 
 RAISED = Term("raised()", frozenset())
 """The exception that is on its way, as a fact."""
@@ -74,15 +74,7 @@ class Exceptions:
             if isinstance(node, ast.Call)
             for callee in self._project.callees(node)
         ]
-        return frozenset(closure(queue, lambda function: self._callees.get(function, ())))
-
-    @cached_property
-    def _callees(self) -> dict[Function, set[Function]]:
-        found: dict[Function, set[Function]] = {}
-        for callee, sites in self._project.calls.sites.items():
-            for site in sites:
-                found.setdefault(site.function, set()).add(callee)
-        return found
+        return frozenset().union(*(reachable(self._project, function) for function in queue))
 
     def outside(self, call: ast.Call) -> Known:
         """Return what a call of code out of sight may raise."""

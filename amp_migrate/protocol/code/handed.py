@@ -39,10 +39,22 @@ class Handed:
         if len(self._program.training.objects.optimizers) > 1:
             for name, number in self._optimizers(call, callee, known):
                 yield _optimizer(name), Known(number)
-            for name, numbers in self._reaches(call, callee, known):
-                yield _reach(name), Known(tuple(sorted(numbers)))
-            for name, numbers in self._trains(call, callee, known):
-                yield _trained(name), Known(tuple(sorted(numbers)))
+            yield from self._sets(call, callee, known)
+
+    def _sets(
+        self, call: ast.Call, callee: Function, known: Assumption
+    ) -> Iterator[tuple[Term, Known]]:
+        """Yield which optimizers the losses that a call gives reach, and which train the networks."""
+        of_losses = self._losses, _reach, self._reaching
+        for names, spelt, found in (of_losses, (self._networks, _trained, self._training)):
+            for name in names.get(callee, ()):
+                given = self.given(call, callee).get(name)
+                if given is None:
+                    continue
+                stated = _numbers(known, spelt(given.id)) if isinstance(given, ast.Name) else None
+                stated = found(given) if stated is None else stated
+                if stated is not None:
+                    yield spelt(name), Known(tuple(sorted(stated)))
 
     def off(self, context: ast.expr, known: Assumption) -> bool:
         """Tell whether an autocast asks a GradScaler that is off, by what is known of a parameter."""
@@ -82,37 +94,16 @@ class Handed:
             found = self._bindings[call, callee] = self._project.given(call, callee)
         return found
 
-    def _reaches(
-        self, call: ast.Call, callee: Function, known: Assumption
-    ) -> Iterator[tuple[str, frozenset[int]]]:
-        """Yield the parameters that a call gives a loss, with the optimizers that its backward may reach."""
+    def _reaching(self, loss: ast.expr) -> frozenset[int] | None:
+        """Return the optimizers that the backward of a loss may reach."""
         training = self._program.training
-        for name in self._losses.get(callee, ()):
-            given = self.given(call, callee).get(name)
-            if given is None:
-                continue
-            stated = self.reached(given.id, known) if isinstance(given, ast.Name) else None
-            if stated is None:
-                holder = self._program.calls.body(self._project.module_of(given), given)
-                stated = training.objects.training(training.losses.networks(holder, given))
-            if stated is not None:
-                yield name, stated
+        holder = self._program.calls.body(self._project.module_of(loss), loss)
+        return training.objects.training(training.losses.networks(holder, loss))
 
-    def _trains(
-        self, call: ast.Call, callee: Function, known: Assumption
-    ) -> Iterator[tuple[str, frozenset[int]]]:
-        """Yield the parameters that a call gives a network, with the optimizers that train it."""
+    def _training(self, network: ast.expr) -> frozenset[int] | None:
+        """Return the optimizers that train a network."""
         objects = self._program.training.objects
-        for name in self._networks.get(callee, ()):
-            given = self.given(call, callee).get(name)
-            if given is None:
-                continue
-            stated = self.trained(given.id, known) if isinstance(given, ast.Name) else None
-            if stated is None:
-                module = self._project.module_of(given)
-                stated = objects.training(objects.groups(module, given))
-            if stated is not None:
-                yield name, stated
+        return objects.training(objects.groups(self._project.module_of(network), network))
 
     @cached_property
     def _losses(self) -> dict[Function, set[str]]:
