@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -104,8 +104,11 @@ def fused_rms_norm_affine(
     return weight * output
 
 
-class FusedLayerNorm(torch.nn.Module):
-    """Same parameters and state dict as torch.nn.LayerNorm."""
+class _Normalization(torch.nn.Module):
+    """What both have: a shape, an eps and, unless they are off, parameters of that shape."""
+
+    weight: torch.nn.Parameter | None
+    fills: ClassVar = {"weight": 1.0}
 
     def __init__(
         self,
@@ -119,26 +122,15 @@ class FusedLayerNorm(torch.nn.Module):
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         self.memory_efficient = memory_efficient
-        self.weight: torch.nn.Parameter | None
-        self.bias: torch.nn.Parameter | None
-        if elementwise_affine:
-            self.weight = torch.nn.Parameter(torch.ones(self.normalized_shape))
-            self.bias = torch.nn.Parameter(torch.zeros(self.normalized_shape))
-        else:
-            self.register_parameter("weight", None)
-            self.register_parameter("bias", None)
+        for name in self.fills:
+            filled = torch.nn.Parameter(torch.empty(self.normalized_shape))
+            self.register_parameter(name, filled if elementwise_affine else None)
+        self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Weight 1, bias 0."""
-        if self.weight is not None and self.bias is not None:
-            torch.nn.init.ones_(self.weight)
-            torch.nn.init.zeros_(self.bias)
-
-    def forward(self, input: torch.Tensor) -> torch.Tensor:
-        """Normalize the last dimensions of `input`."""
-        return fused_layer_norm_affine(
-            input, self.weight, self.bias, self.normalized_shape, self.eps
-        )
+        for name, parameter in self.named_parameters():
+            torch.nn.init.constant_(parameter, self.fills[name])
 
     def extra_repr(self) -> str:
         """Shape, eps and whether there are weights."""
@@ -147,8 +139,8 @@ class FusedLayerNorm(torch.nn.Module):
         )
 
 
-class MixedFusedLayerNorm(FusedLayerNorm):
-    """Layer normalization whose result has the parameters' dtype; always with weights."""
+class _Mixed(_Normalization):
+    """One whose result has the parameters' dtype; always with weights."""
 
     def __init__(
         self,
@@ -159,8 +151,26 @@ class MixedFusedLayerNorm(FusedLayerNorm):
         elementwise_affine: bool = True,
     ) -> None:
         if not elementwise_affine:
-            raise RuntimeError("MixedFusedLayerNorm does not support `elementwise_affine = False`")
+            name = type(self).__name__
+            raise RuntimeError(f"{name} does not support `elementwise_affine = False`")
         super().__init__(normalized_shape, eps, True, memory_efficient)
+
+
+class FusedLayerNorm(_Normalization):
+    """Same parameters and state dict as torch.nn.LayerNorm."""
+
+    bias: torch.nn.Parameter | None
+    fills: ClassVar = {"weight": 1.0, "bias": 0.0}
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        """Normalize the last dimensions of `input`."""
+        return fused_layer_norm_affine(
+            input, self.weight, self.bias, self.normalized_shape, self.eps
+        )
+
+
+class MixedFusedLayerNorm(_Mixed, FusedLayerNorm):
+    """Layer normalization whose result has the parameters' dtype; always with weights."""
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         """Normalize the last dimensions of `input`."""
@@ -171,56 +181,16 @@ class MixedFusedLayerNorm(FusedLayerNorm):
         )
 
 
-class FusedRMSNorm(torch.nn.Module):
+class FusedRMSNorm(_Normalization):
     """RMS normalization; `eps` is 1e-5 where torch.nn.RMSNorm takes the dtype's."""
-
-    def __init__(
-        self,
-        normalized_shape: Shape,
-        eps: float = 1e-5,
-        elementwise_affine: bool = True,
-        memory_efficient: bool = False,
-    ) -> None:
-        super().__init__()
-        self.normalized_shape = tuple(as_shape(normalized_shape))
-        self.eps = eps
-        self.elementwise_affine = elementwise_affine
-        self.weight: torch.nn.Parameter | None
-        if elementwise_affine:
-            self.weight = torch.nn.Parameter(torch.ones(self.normalized_shape))
-        else:
-            self.register_parameter("weight", None)
-
-    def reset_parameters(self) -> None:
-        """Weight 1."""
-        if self.weight is not None:
-            torch.nn.init.ones_(self.weight)
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         """Normalize the last dimensions of `input`."""
         return fused_rms_norm_affine(input, self.weight, self.normalized_shape, self.eps)
 
-    def extra_repr(self) -> str:
-        """Shape, eps and whether there are weights."""
-        return (
-            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
-        )
 
-
-class MixedFusedRMSNorm(FusedRMSNorm):
+class MixedFusedRMSNorm(_Mixed, FusedRMSNorm):
     """RMS normalization whose result has the parameters' dtype; always with weights."""
-
-    def __init__(
-        self,
-        normalized_shape: Shape,
-        eps: float = 1e-5,
-        *,
-        memory_efficient: bool = False,
-        elementwise_affine: bool = True,
-    ) -> None:
-        if not elementwise_affine:
-            raise RuntimeError("MixedFusedRMSNorm does not support `elementwise_affine = False`")
-        super().__init__(normalized_shape, eps, True, memory_efficient)
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         """Normalize the last dimensions of `input`."""

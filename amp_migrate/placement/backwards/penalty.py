@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from amp_migrate.facts.paths import defs, uses, walk
+from amp_migrate.facts.paths import defs, walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.gradients import Use
 from amp_migrate.project import Function, Module
@@ -70,13 +70,7 @@ def of_weights(unit: Unit, backward: Backward, seen: frozenset[Function] = froze
                 )
                 for site, node in zip(sites, given, strict=True)
             )
-    computed: list[ast.expr] = [backward.loss]
-    needed = _followed(backward.loss)
-    for stmt in reversed(list(function.own_nodes)):
-        if isinstance(stmt, ast.Assign | ast.AugAssign | ast.AnnAssign) and defs(stmt) & needed:
-            if stmt.value is not None and runs_before(unit.project, function, stmt, backward.node):
-                computed.append(stmt.value)
-                needed |= _followed(stmt.value)
+    computed, needed = _computed(unit, backward)
     parts = [part for node in computed for part in walk(node)]
     calls = [part for part in parts if isinstance(part, ast.Call)]
     return (
@@ -86,6 +80,18 @@ def of_weights(unit: Unit, backward: Backward, seen: frozenset[Function] = froze
         and not any(isinstance(getattr(part, "op", None), ast.MatMult) for part in parts)
         and all(_is_plain(unit, module, node) for node in computed)
     )
+
+
+def _computed(unit: Unit, backward: Backward) -> tuple[list[ast.expr], set[str]]:
+    """Return the expressions that a loss is computed by in its function, and the names those compute with."""
+    computed, needed = [backward.loss], _followed(backward.loss)
+    for stmt in reversed(list(backward.function.own_nodes)):
+        if isinstance(stmt, ast.Assign | ast.AugAssign | ast.AnnAssign) and defs(stmt) & needed:
+            before = runs_before(unit.project, backward.function, stmt, backward.node)
+            if stmt.value is not None and before:
+                computed.append(stmt.value)
+                needed |= _followed(stmt.value)
+    return computed, needed
 
 
 def _followed(node: ast.expr) -> set[str]:
@@ -108,14 +114,8 @@ def _is_walk(node: ast.AST) -> bool:
 
 def _is_penalty(unit: Unit, backward: Backward) -> bool:
     """Tell whether a loss is computed of the weights themselves, by nothing that autocast casts to fp16."""
-    function = backward.function
-    needed = uses(backward.loss)
-    for stmt in function.own_nodes:
-        if isinstance(stmt, ast.Assign | ast.AugAssign | ast.AnnAssign) and defs(stmt) & needed:
-            if runs_before(unit.project, function, stmt, backward.node):
-                if not _is_plain(unit, function.module, stmt):
-                    return False
-    return _is_plain(unit, function.module, backward.loss)
+    computed, _ = _computed(unit, backward)
+    return all(_is_plain(unit, backward.module, node) for node in computed)
 
 
 def _is_plain(unit: Unit, module: Module, node: ast.AST) -> bool:

@@ -53,11 +53,16 @@ class Window(NamedTuple):
 def windows(unit: Unit) -> Iterator[Window]:
     """Yield the windows of accumulation, by their steps."""
     for step in unit.steps:
-        called = step.function.node is not None
-        backward = backward_before(unit, step, called) if step.call not in unit.gone else None
-        limit = waits_by(step, backward.node) if backward is not None else None
+        backward, limit = _window_of(unit, step)
         if backward is not None and limit is not None and counts(unit, step.function, limit.test):
             yield Window(step, backward, limit)
+
+
+def _window_of(unit: Unit, step: Step) -> tuple[Backward | None, ast.If | None]:
+    """Return the backward that runs last before a step that stays, and the test by which that waits for several."""
+    called = step.function.node is not None
+    backward = backward_before(unit, step, called) if step.call not in unit.gone else None
+    return backward, waits_by(step, backward.node) if backward is not None else None
 
 
 def every_micro_batch(unit: Unit) -> Iterator[Zeroing]:
@@ -111,9 +116,7 @@ def lost_windows(unit: Unit, mended: bool) -> dict[ast.AST, ast.If | None]:
     moved = {z.step.anchor for z in every_micro_batch(unit)} if mended else set()
     found: dict[ast.AST, ast.If | None] = {}
     for step in unit.steps:
-        called = step.function.node is not None
-        backward = backward_before(unit, step, called) if step.call not in unit.gone else None
-        limit = waits_by(step, backward.node) if backward is not None else None
+        backward, limit = _window_of(unit, step)
         if backward is None or backward.node in found:
             continue
         calls = [s.call for s in unit.steps_of(step.function)]
