@@ -102,10 +102,7 @@ def _gives_none(
         return False
     seen.add((function, name))
     default = function.parameters.defaults.get(name)
-    given = [
-        (site.function, project.arguments(site, function).get(name, default))
-        for site in project.callers(function)
-    ]
+    given = ((where, node or default) for _, where, node in project.received(function, name))
     return any(v is not None and _gives_none(project, f, v, seen) for f, v in given)
 
 

@@ -225,7 +225,7 @@ class Casts:
         """Return the line that may set a part of the condition once AMP is on, and before a node; None if nothing does."""
         project = self._unit.project
         for setting in self._asked.settings(self._of(function), self.condition.text):
-            holder = project.function_of(project.module_of(setting), setting)
+            holder = project.holder(setting)
             if Later(project, (holder, setting)).reaches(function, node):
                 return setting.lineno
         return None

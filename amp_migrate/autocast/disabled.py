@@ -69,7 +69,7 @@ class Disabled:
             return frozenset()
         project = self._unit.project
         running = Running(project, frozenset(s.node for s in self._unit.of(Kind.SCALE_LOSS)))
-        around = {call: project.function_of(project.module_of(call), call) for call in self.calls}
+        around = {call: project.holder(call) for call in self.calls}
         return frozenset(call for call, f in around.items() if not running.may_come(f, call))
 
     def shared(self, calls: Iterable[ast.Call]) -> frozenset[Function]:

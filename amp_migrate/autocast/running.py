@@ -22,7 +22,7 @@ class Running:
     def __init__(self, project: Project, wanted: frozenset[ast.AST]) -> None:
         self._project = project
         self._wanted = wanted
-        self._holding = {project.function_of(project.module_of(node), node) for node in wanted}
+        self._holding = {project.holder(node) for node in wanted}
 
     def may_come(self, function: Function, call: ast.Call) -> bool:
         """Tell whether a call in a function may come to one of the nodes."""

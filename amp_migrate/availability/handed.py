@@ -101,19 +101,15 @@ def _comes_from(
         return True
     if name not in function.parameters.names:
         return False
-    default = function.parameters.defaults.get(name)
-    for call in project.callers(function):
-        given = project.arguments(call, function).get(name, default)
+    received = project.received(function, name)
+    for call, where, node in received:
+        given = node or function.parameters.defaults.get(name)
         if is_none(given):
             continue
         # What initializes again starts with a new loss scale.
         if not isinstance(given, ast.Name) or loop_of(call.function.module.tree, call.call):
             return False
-        holds = (
-            call.function in found and project.external(call.function.module, given) == "apex.amp"
-        )
-        if not holds and not _comes_from(
-            project, call.function, given.id, found, {*seen, function}
-        ):
+        holds = where in found and project.external(where.module, given) == "apex.amp"
+        if not holds and not _comes_from(project, where, given.id, found, {*seen, function}):
             return False
-    return bool(project.callers(function)) and not project.escapes(function)
+    return bool(received) and not project.escapes(function)

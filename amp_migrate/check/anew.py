@@ -139,10 +139,9 @@ class _GoneBy:
         """Yield what calls give for a flag that is a parameter."""
         function, name = flag.function, text_of(flag.node)
         if name in function.parameters.names:
-            for site in self._project.calls_of(function):
-                value = self._project.arguments(site, function).get(name)
+            for _, where, value in self._project.received(function, name, itself=True):
                 if value is not None:
-                    yield from (Flag(site.function, part) for part in paths(value))
+                    yield from (Flag(where, part) for part in paths(value))
 
     def _stays(self, stored: Flag) -> bool:
         """Tell whether the statement that stores stands in the new text as well."""

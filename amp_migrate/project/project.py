@@ -6,6 +6,7 @@ import ast
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
+from typing import NamedTuple
 
 from amp_migrate.facts.imports import preferred
 from amp_migrate.facts.search_path import added_folders
@@ -25,6 +26,14 @@ from amp_migrate.values.objects import Bound, Partial
 from amp_migrate.values.values import Values
 
 _DEEPEST = 50
+
+
+class Received(NamedTuple):
+    """What a call gives a parameter, and the function in which that stands; None where the call leaves it out."""
+
+    site: CallSite
+    function: Function
+    node: ast.expr | None
 
 
 class Project:
@@ -220,6 +229,21 @@ class Project:
         """Return what a call gives each parameter of a function that it reaches, by the parameter's name."""
         site = self.site(call, function)
         return {} if site is None else self.arguments(site, function)
+
+    def received(self, function: Function, name: str, itself: bool = False) -> list[Received]:
+        """Return what the calls of a function give a parameter; `itself` leaves out those of its family that reach others.
+
+        What a caller hands on of its ``*args`` stands in another function.
+        """
+        found = []
+        for site in self.calls_of(function) if itself else self.callers(function):
+            node = self.arguments(site, function).get(name)
+            found.append(Received(site, site.function if node is None else self.holder(node), node))
+        return found
+
+    def holder(self, node: ast.AST) -> Function:
+        """Return the function in which a node of any file stands."""
+        return function_of(self.module_of(node), node)
 
     def completions(self, function: Function) -> list[tuple[CallSite, dict[str, ast.expr]]]:
         """Return the calls of ``functools.partial`` objects of `function`, with the arguments that they add."""

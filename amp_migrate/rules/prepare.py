@@ -228,10 +228,9 @@ def _reach_carriers(unit: Unit) -> None:
 
 def _reach_callers(unit: Unit, function: Function) -> None:
     """Make sure that whoever passes amp to a function can pass the scaler."""
-    for call, _, given in unit.home.carriers.calls(function):
+    for call, giver, given in unit.home.carriers.calls(function):
         if given is None or is_none(given):
             continue
-        giver = unit.home.carriers.giver(call.function, given)
         if unit.project.external(giver.module, given) not in HANDED_ON:
             raise Cannot(
                 "AMP909",

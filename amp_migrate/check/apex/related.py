@@ -118,10 +118,9 @@ class _Behind:
         for binding in module.scopes.bound(node):
             yield from ((function, test) for test, _ in guards(function, binding))
         if node.id in function.parameters.names:
-            for site in project.calls_of(function):
-                given = project.arguments(site, function).get(node.id)
+            for _, giver, given in project.received(function, node.id, itself=True):
                 if given is not None:
-                    yield project.function_of(project.module_of(given), given), given
+                    yield giver, given
 
 
 def _given(function: Function) -> Iterator[_Place]:

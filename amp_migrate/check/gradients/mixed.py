@@ -28,7 +28,7 @@ def mixed_up(old: Side, new: Side) -> Iterator[tuple[Key, Difference]]:
         if event.certain and _is_apart(event.optimizers or frozenset(), event.scaler, steps):
             yield _differs(function, event.node)
     for call, optimizers in fed(old, new).items():
-        function = new.project.function_of(new.project.module_of(call), call)
+        function = new.project.holder(call)
         numbers = {_number(new, function, scale) for scale in _scales(function, call)}
         if len(numbers) == 1 and _is_apart(optimizers, numbers.pop(), steps):
             yield _differs(function, call)

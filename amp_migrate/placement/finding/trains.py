@@ -61,5 +61,5 @@ class Trains:
         loss = backward_of(node)
         if loss is None or path(loss) in ("super", "torch.autograd"):
             return False
-        around = self._project.function_of(self._project.module_of(node), node)
+        around = self._project.holder(node)
         return path(loss) not in around.receivers

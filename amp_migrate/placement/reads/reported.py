@@ -66,7 +66,7 @@ def does_more(unit: Unit, stmt: ast.stmt) -> bool:
 
 def _runs_unseen(unit: Unit, stmt: ast.stmt) -> bool:
     """Tell whether a statement hands gradients to code out of sight, itself or in a helper: that does what it likes."""
-    own = unit.project.function_of(unit.project.module_of(stmt), stmt)
+    own = unit.project.holder(stmt)
     nodes = set(walk(stmt))
     return any(
         isinstance(node, ast.Call) and _is_unseen(unit, function, node)

@@ -85,7 +85,7 @@ class OnMemory(Memory):
         """What GradScalers are given that constructors make, by the attributes that keep it."""
         found = []
         for node, asked in self._asked.items():
-            maker = self._project.function_of(self._project.module_of(node), node)
+            maker = self._project.holder(node)
             kept = _by_attributes(maker, asked) if maker.name == "__init__" else None
             if kept is not None and not _attributes(kept) & set_later(self._project):
                 found.append((maker, kept))
@@ -147,8 +147,7 @@ class OnMemory(Memory):
         """Yield the names that some test reads with the variables and attributes that are handed on to them."""
         for function in self._program.relevant:
             for name in self._tested.intersection(function.parameters.names):
-                for site in self._project.callers(function):
-                    given = self._project.arguments(site, function).get(name)
+                for _, _, given in self._project.received(function, name):
                     if given is not None and path(given) is not None:
                         yield name, given
             for node in function.own_nodes:

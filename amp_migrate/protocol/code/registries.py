@@ -108,12 +108,11 @@ class Registries:
         if function in above:
             return None
         found: list[object] = []
-        for site in sites:
-            given = self._project.arguments(site, function).get(key.id)
+        for _, where, given in self._project.received(function, key.id, itself=True):
             if isinstance(given, ast.Constant):
                 found.append(given.value)
                 continue
-            handed = None if given is None else self._keys(site.function, given, {*above, function})
+            handed = None if given is None else self._keys(where, given, {*above, function})
             if handed is None:
                 return None
             found += handed

@@ -164,17 +164,16 @@ def _parameter(context: Context, function: Function, old: str) -> Decision:
             edit: Edit = RenameParameter(member.module.tree.span(member.node), old, home.name)
             result.edits.append((member.module.path, edit))
             result.edits += [(member.module.path, e) for e in _uses(context, member, old)]
-    for site, keyword, given in home.carriers.calls(function):
+    for site, giver, given in home.carriers.calls(function):
         caller = site.function
         path, spans = caller.module.path, caller.module.tree.span
-        giver = home.carriers.giver(caller, given)
         if given is not None and home.project.external(giver.module, given) in HANDED_ON:
             text = context.scaler(giver, site.call if giver is caller else given)
             tree = giver.module.tree
             if text != tree.segment(given) and not _renamed(context, giver, given):
                 result.edits.append((giver.module.path, ReplaceExpression(tree.span(given), text)))
-        if keyword is not None and keyword != home.name:
-            result.edits.append((path, RenameKeyword(spans(site.call), keyword, home.name)))
+        if old != home.name and any(k.arg == old for k in site.call.keywords):
+            result.edits.append((path, RenameKeyword(spans(site.call), old, home.name)))
     for site, none in home.carriers.switched_off(function):
         disabled = context.spelling.scaler(["enabled=False"])
         spans = site.function.module.tree.span

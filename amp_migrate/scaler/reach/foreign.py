@@ -50,10 +50,8 @@ class _Following:
 
     def _is_given(self, function: Function, name: str) -> bool:
         """Tell whether a call may give a parameter an object of a library."""
-        return any(
-            self.may_be(site.function, self._project.arguments(site, function).get(name))
-            for site in self._project.callers(function)
-        )
+        received = self._project.received(function, name)
+        return any(self.may_be(where, node) for _, where, node in received)
 
     def _is_stored(self, attribute: ast.Attribute) -> bool:
         """Tell whether an object of a library may be put into an attribute of the objects that may stand there."""

@@ -14,7 +14,7 @@ from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import path, spreads
 from amp_migrate.facts.scopes import global_name
 from amp_migrate.plan.cannot import Cannot, spoken
-from amp_migrate.project import CallSite, Function, Project
+from amp_migrate.project import CallSite, Function, Project, Received
 from amp_migrate.scaler.reach.kept import only_saved
 from amp_migrate.scaler.routes.tested import Blank, Tested, tested
 
@@ -179,19 +179,9 @@ class Carriers:
             if node is passed.site.node
         ]
 
-    def calls(self, function: Function) -> Iterator[tuple[CallSite, str | None, ast.expr | None]]:
-        """Yield the calls of a function that receives `amp`, with the keyword and the argument they give."""
-        name = self.parameters[function]
-        for site in self._project.callers(function):
-            given = self._project.arguments(site, function).get(name)
-            keyword = next((k.arg for k in site.call.keywords if k.arg == name), None)
-            yield site, keyword, given
-
-    def giver(self, caller: Function, given: ast.expr | None) -> Function:
-        """Return the function in which an argument stands: what a caller hands on of its ``*args`` is another's."""
-        if given is None or given in caller.module.tree.parents:
-            return caller if given is None else self._project.function_of(caller.module, given)
-        return self._project.function_of(self._project.module_of(given), given)
+    def calls(self, function: Function) -> list[Received]:
+        """Return what the calls of a function that receives `amp` give it."""
+        return self._project.received(function, self.parameters[function])
 
     def switched_off(self, function: Function) -> Iterator[tuple[CallSite, ast.expr | None]]:
         """Yield the calls that give a function None for `amp`, with that None, or leave it at its default."""

@@ -160,17 +160,16 @@ def _is_assigned(function: Function, value: ast.expr) -> bool:
 
 def _given(project: Project, function: Function, name: str) -> list[_Value] | None:
     """Return what a parameter is at the calls of its function; None where others may call that."""
-    sites = project.callers(function)
-    if not sites or project.escapes(function):
+    received = project.received(function, name)
+    if not received or project.escapes(function):
         return None
     found: list[_Value] = []
-    for site in sites:
-        value = project.arguments(site, function).get(name)
+    for site, where, value in received:
         if value is None and not spreads(site.call):
             value = function.parameters.defaults.get(name)
         if value is None:
             return None
-        found.append((site.function, value))
+        found.append((where, value))
     return found
 
 

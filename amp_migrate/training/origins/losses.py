@@ -227,14 +227,11 @@ class Losses:
                 Origin(where, argument, up=call)
                 for where, argument, call in self._lambdas.given(function, parameter)
             ]
-        found: list[Origin] = []
-        for site in self._project.callers(function):
-            argument = self._project.arguments(site, function).get(parameter.arg)
-            if argument is not None:
-                module = self._project.module_of(argument)
-                holder = self._project.function_of(module, argument)
-                found.append(Origin(holder, argument, up=site.call))
-        return found
+        return [
+            Origin(where, argument, up=site.call)
+            for site, where, argument in self._project.received(function, parameter.arg)
+            if argument is not None
+        ]
 
     def graph(self, function: Function) -> Graph:
         """Return the control flow of a function."""

@@ -148,13 +148,12 @@ def _given(
 ) -> Iterator[ast.expr | None]:
     """Yield what a parameter is given by the calls that are seen, and its default for those that leave it out."""
     function = project.function_of(module, parameter)
-    sites = project.calls_of(function)
     default = function.parameters.defaults.get(parameter.arg)
-    given = [(s.function.module, project.arguments(s, function).get(parameter.arg)) for s in sites]
+    given = project.received(function, parameter.arg, itself=True)
     if not given:
         yield None
-    if default is not None and (not given or any(argument is None for _, argument in given)):
+    if default is not None and (not given or any(got.node is None for got in given)):
         yield from _meant(project, module, default, seen, calls)
-    for where, argument in given:
-        if argument is not None:
-            yield from _meant(project, where, argument, seen, calls)
+    for got in given:
+        if got.node is not None:
+            yield from _meant(project, got.function.module, got.node, seen, calls)

@@ -74,18 +74,16 @@ class Scale:
                 yield from self._scaled(callee, value, seen)
 
     def _given(self, function: Function, parameter: ast.arg, seen: set[ast.AST]) -> Iterator[bool]:
-        callers = self._project.callers(function)
         if isinstance(function, Anonymous):
             for where, value, _ in self._lambdas.given(function, parameter):
                 yield from self._scaled(where, value, seen)
             return
-        if not callers:
+        received = self._project.received(function, parameter.arg)
+        if not received:
             yield False
-        for site in callers:
-            argument = self._project.arguments(site, function).get(parameter.arg)
+        for _, where, argument in received:
             if argument is not None:
-                holder = self._project.function_of(self._project.module_of(argument), argument)
-                yield from self._scaled(holder, argument, seen)
+                yield from self._scaled(where, argument, seen)
             else:
                 yield False
 
