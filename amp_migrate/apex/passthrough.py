@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.facts.paths import path
+from amp_migrate.facts.paths import acts, path
 from amp_migrate.facts.tree import behind_docstring
 from amp_migrate.facts.variables import collects, variable
 from amp_migrate.flow import evaluate
@@ -56,15 +56,13 @@ def _is_idle(function: Function, statement: ast.stmt) -> bool:
         return not statement.orelse and evaluate(statement.test) is False
     if not isinstance(statement, ast.Assign):
         return False
-    scopes, acts = function.module.scopes, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
+    scopes, value = function.module.scopes, statement.value
     kept = variable(scopes, statement.targets[0]) if len(statement.targets) == 1 else None
-    if kept is None or kept.value() is not statement.value:
+    if kept is None or kept.value() is not value:
         return False
     own = all(scopes.scope_of(node) is function.node for node in kept.places)
-    return own and not any(
-        isinstance(node, acts) or (isinstance(node, ast.Call) and not collects(scopes, node))
-        for node in ast.walk(statement.value)
-    )
+    calls = (node for node in ast.walk(value) if isinstance(node, ast.Call))
+    return own and not acts(value) and all(collects(scopes, call) for call in calls)
 
 
 def _returned(project: Project, module: Module, body: list[ast.stmt]) -> ast.Call | None:

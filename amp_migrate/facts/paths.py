@@ -14,6 +14,9 @@ MUTATORS = frozenset(
 LOOKS = frozenset(
     {"bool", "callable", "id", "isinstance", "issubclass", "len", "print", "repr", "str", "type"}
 )
+YIELDS = (ast.Yield, ast.YieldFrom)
+# Expressions that do something, besides calls.
+ACTS = (ast.Await, ast.NamedExpr, *YIELDS)
 _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _NAMED = (
     ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar,
@@ -229,3 +232,8 @@ def _target(node: ast.expr) -> set[str]:
 def same(a: ast.AST, b: ast.AST) -> bool:
     """Tell whether two expressions are spelt alike, whether they are read or set."""
     return a is b or (type(a) is type(b) and ast.unparse(a) == ast.unparse(b))
+
+
+def acts(node: ast.AST, *kinds: type[ast.AST]) -> bool:
+    """Tell whether something in a node does more than to look at values, besides calls, or is of other kinds."""
+    return any(isinstance(part, (*ACTS, *kinds)) for part in every(node))

@@ -9,8 +9,8 @@ import ast
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from amp_migrate.facts.paths import defs, path, same, uses
-from amp_migrate.plain.write import Piece
+from amp_migrate.facts.paths import YIELDS, defs, path, same, uses
+from amp_migrate.plain.write import Piece, filling
 from amp_migrate.project import CallSite, Function, Module, Project
 from amp_migrate.source.span import Span
 from amp_migrate.training.contexts import scales_loss
@@ -70,7 +70,7 @@ def behind(project: Project, module: Module) -> Iterator[Behind]:
         pieces = _at_calls(project, function, *found) if found is not None else None
         if found is not None and pieces:
             statements = found[0]
-            emptied = [_nothing(module, statement) for statement in statements]
+            emptied = [filling(module.tree.span(statement)) for statement in statements]
             yield Behind(statements, (*emptied, *pieces))
 
 
@@ -88,7 +88,7 @@ def _scales(project: Project, function: Function) -> bool:
 def _last(project: Project, function: Function) -> tuple[tuple[ast.Expr, ...], _Clip] | None:
     """Return the clips that a function always ends with, and what they are as one call."""
     body = list(function.node.body) if isinstance(function.node, ast.FunctionDef) else []
-    ends = [n for n in function.own_nodes if isinstance(n, ast.Return | ast.Yield | ast.YieldFrom)]
+    ends = [n for n in function.own_nodes if isinstance(n, (ast.Return, *YIELDS))]
     if ends and (ends != body[-1:] or not _is_plain(body[-1])):
         return None
     last = next(reversed(body[:-1] if ends else body), None)
@@ -124,12 +124,6 @@ def _either(test: ast.expr, one: ast.expr, other: ast.expr) -> _Clip | None:
     ours, theirs = ((c.func, *c.args[1:], *c.keywords) for c in (one, other))
     alike = len(ours) == len(theirs) and all(map(same, ours, theirs))
     return _Clip(one, test, other.args[0]) if alike and one.args and other.args else None
-
-
-def _nothing(module: Module, statement: ast.Expr) -> Piece:
-    span = module.tree.span(statement)
-    lines = span.end_line - span.line
-    return Piece(span, "(None" + "\n" * lines + ")" if lines else "None")
 
 
 def _at_calls(

@@ -13,6 +13,7 @@ from amp_migrate.flow import Kind
 from amp_migrate.plain.held import Held, Holding
 from amp_migrate.plain.stays import Moment
 from amp_migrate.project import Function, Project
+from amp_migrate.training.bindings import is_generator
 
 _LONGEST = 10
 _PATHS = (ast.Name, ast.Attribute)
@@ -255,7 +256,7 @@ def returned_items(project: Project, call: ast.Call) -> int:
     node = function.node
     if not isinstance(node, ast.FunctionDef) or node.decorator_list:
         return 0
-    if any(isinstance(part, ast.Yield | ast.YieldFrom) for part in function.own_nodes):
+    if is_generator(function):
         return 0
     returns = [part for part in function.own_nodes if isinstance(part, ast.Return)]
     counts = {_items(function, part.value) for part in returns}

@@ -9,11 +9,9 @@ import ast
 from dataclasses import dataclass
 
 from amp_migrate.apex.sites import Site
-from amp_migrate.facts.paths import all_given, same
+from amp_migrate.facts.paths import acts, all_given, same
 from amp_migrate.flow import Kind
 from amp_migrate.plain.held import Holding
-
-_ACTS = ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +58,7 @@ class Choices:
         if isinstance(node, ast.Call):
             name = self._project.apex(self._module, node.func)
             return node if name == "apex.amp.scale_loss" and node.args else None
-        if not isinstance(node, ast.IfExp) or any(isinstance(n, _ACTS) for n in ast.walk(node)):
+        if not isinstance(node, ast.IfExp) or acts(node):
             return None
         for one, other in ((node.body, node.orelse), (node.orelse, node.body)):
             scaling = self._scaling(one) if isinstance(one, ast.Call) else None

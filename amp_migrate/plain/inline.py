@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from amp_migrate.apex.passthrough import is_passthrough
 from amp_migrate.apex.sites import AMP_CALLS
-from amp_migrate.facts.paths import path, spreads
+from amp_migrate.facts.paths import acts, path, spreads
 from amp_migrate.modules.binding import bind, fits
 from amp_migrate.modules.definitions import parameters_of
 from amp_migrate.plain.held import Holding
@@ -182,5 +182,4 @@ def _returned(function: Function) -> ast.Call | None:
     value = function.given
     if not isinstance(value, ast.Call):
         return None
-    inner = (ast.Lambda, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr, ast.comprehension)
-    return None if any(isinstance(n, inner) for n in ast.walk(value)) else value
+    return None if acts(value, ast.Lambda, ast.comprehension) else value

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from amp_migrate.apex.sites import MARKS
-from amp_migrate.facts.paths import same
+from amp_migrate.facts.paths import acts, same
 from amp_migrate.facts.tree import Tree
-from amp_migrate.plain.write import Piece
+from amp_migrate.plain.write import Piece, filling
+from amp_migrate.source.span import Span
 
 _LOOKING = frozenset({"bool", "getattr", "hasattr", "vars"})
 _LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
@@ -40,7 +41,7 @@ def idle(tree: Tree) -> Iterator[Idle]:
     for claim in tree.nodes(ast.Assert):
         if _asks(claim.test) and _is_there(claim.test) and not tree.in_try(claim):
             span = tree.span(claim)
-            yield Idle(claim, Piece(span, _nothing(span.end_line - span.line + 1)))
+            yield Idle(claim, filling(span))
     for choice in tree.nodes(ast.IfExp):
         if _asks(choice.test) and _same([choice.body], [choice.orelse]):
             span = tree.span(choice)
@@ -56,10 +57,9 @@ def _asks(test: ast.expr) -> bool:
         for node in ast.walk(test)
         if isinstance(node, ast.Call)
     )
-    effects = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
     return (
         looks
-        and not any(isinstance(node, effects) for node in ast.walk(test))
+        and not acts(test)
         and any(isinstance(n, ast.Constant) and n.value in MARKS for n in ast.walk(test))
     )
 
@@ -72,12 +72,12 @@ def _without(tree: Tree, node: ast.If) -> Piece | None:
         return None
     if not node.orelse:
         if all(isinstance(stmt, ast.Pass) for stmt in node.body) or _complains(tree, node):
-            return Piece(span, _nothing(span.end_line - span.line + 1))
+            return filling(span)
         block = tree.block(node)
         after = block[block.index(node) + 1 :][: len(node.body)]
         if not isinstance(node.body[-1], _LEAVING) or not _same(node.body, after):
             return None
-        return Piece(span, _nothing(span.end_line - span.line + 1))
+        return filling(span)
     first = tree.span(node.orelse[0])
     if tree.lines[first.line - 1][: first.column].strip() or not _same(node.body, node.orelse):
         return None
@@ -85,7 +85,7 @@ def _without(tree: Tree, node: ast.If) -> Piece | None:
     lines = tree.lines[first.line - 1 : span.end_line]
     if more <= 0 or any(line[:more].strip() for line in lines):
         return None
-    head = _nothing(first.line - span.line)
+    head = filling(Span(*span[:2], first.line - 1, 0)).text
     return Piece(span, "\n".join([head, *(line[more:] for line in lines)]))
 
 
@@ -107,10 +107,6 @@ def _is_there(test: ast.expr) -> bool:
         and isinstance(test.func, ast.Name)
         and test.func.id in ("hasattr", "getattr")
     )
-
-
-def _nothing(lines: int) -> str:
-    return "None" if lines == 1 else "(None" + "\n" * (lines - 1) + ")"
 
 
 def _same(one: list[ast.stmt] | list[ast.expr], other: list[ast.stmt] | list[ast.expr]) -> bool:

@@ -6,19 +6,17 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from amp_migrate.facts.paths import path, same
+from amp_migrate.facts.paths import ACTS, acts, path, same
+from amp_migrate.facts.put_in import put_in
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.facts.tree import behind_docstring
 from amp_migrate.plain.choice import Chosen
 from amp_migrate.plain.held import Holding
 from amp_migrate.plain.unused import is_manager, method_of
 
-_ACTS = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
-_BOUND = (ast.Lambda, ast.comprehension, *_ACTS[1:])
 _DEEPEST = 3
 _Body = ast.FunctionDef | ast.Lambda
 _Leaf = tuple[_Body, ast.Call, ast.expr | None]
@@ -50,11 +48,11 @@ class Returning:
             if self._is_scaling(leaf):
                 if not _may_move(leaf, given):
                     return None
-                scaling.append((leaf, _put_in(leaf, given)))
+                scaling.append((leaf, put_in(leaf, given)))
             elif self._project.external(self._module, leaf.func) == "contextlib.nullcontext":
-                plain += _put_in(leaf, given).args
+                plain += put_in(leaf, given).args
             elif len(leaves) == 1 and depth and _may_move(leaf, given):
-                inner = _put_in(leaf, given)
+                inner = put_in(leaf, given)
                 return self._chosen(use, inner, (*through, inner.func), depth - 1)
             else:
                 return None
@@ -82,7 +80,7 @@ class Returning:
             for result in results:
                 if body is None or not isinstance(result, ast.Call):
                     return None
-                if any(isinstance(n, _BOUND) for n in ast.walk(result)):
+                if acts(result, ast.Lambda, ast.comprehension):
                     return None
                 found.append((body, result, receiver))
         return found
@@ -178,7 +176,7 @@ def _arms(node: ast.expr) -> Iterator[ast.expr | None]:
 
 
 def _is_calm(node: ast.expr) -> bool:
-    return not any(isinstance(n, _ACTS) for n in ast.walk(node))
+    return not acts(node, ast.Call)
 
 
 def _given(body: _Body, use: ast.Call, receiver: ast.expr | None) -> dict[str, ast.expr] | None:
@@ -202,20 +200,5 @@ def _may_move(leaf: ast.Call, given: Mapping[str, ast.expr]) -> bool:
     """Tell whether the arguments may be evaluated where the parameters stand: at most one is more than a variable."""
     used = Counter(n.id for n in ast.walk(leaf) if isinstance(n, ast.Name))
     busy = [n for n, v in given.items() if path(v) is None and not isinstance(v, ast.Constant)]
-    inner = sum(isinstance(n, _ACTS) for n in ast.walk(leaf))
+    inner = sum(isinstance(n, (ast.Call, *ACTS)) for n in ast.walk(leaf))
     return not busy or (len(busy) == 1 and used[busy[0]] == 1 and inner == 1)
-
-
-class _PutIn(ast.NodeTransformer):
-    def __init__(self, given: Mapping[str, ast.expr]) -> None:
-        self._given = given
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        """Put an argument in place of its parameter."""
-        return self._given.get(node.id, node)
-
-
-def _put_in(leaf: ast.Call, given: Mapping[str, ast.expr]) -> ast.Call:
-    """Return a call with the arguments in place of the parameters."""
-    found: ast.Call = _PutIn(given).visit(copy.deepcopy(leaf))
-    return found

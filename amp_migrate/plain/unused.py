@@ -6,6 +6,7 @@ import ast
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from amp_migrate.facts.paths import acts
 from amp_migrate.facts.scopes import ScopeNode, assigned
 from amp_migrate.flow import term
 from amp_migrate.plain.held import Holding
@@ -137,11 +138,8 @@ class Reads:
         """Tell whether nothing happens when a value is computed, but that it is."""
         if isinstance(value, ast.Lambda) and not value.args.defaults:
             return True
-        return not any(
-            isinstance(node, ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr)
-            or (isinstance(node, ast.Call) and not self._holding.only_holds(node))
-            for node in ast.walk(value)
-        )
+        calls = (node for node in ast.walk(value) if isinstance(node, ast.Call))
+        return not acts(value) and all(self._holding.only_holds(call) for call in calls)
 
     def _is_shared(self, key: Key) -> bool:
         owner, name = key

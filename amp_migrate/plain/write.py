@@ -23,6 +23,12 @@ class Piece:
     text: str
 
 
+def filling(span: Span, text: str = "None") -> Piece:
+    """Return what takes the place of an expression or a statement, in as many lines."""
+    lines = span.end_line - span.line
+    return Piece(span, f"({text}" + "\n" * lines + ")" if lines else text)
+
+
 class Unwritable(Exception):
     """A use of Apex cannot be spelt out without moving lines."""
 
@@ -67,9 +73,7 @@ def _opening(tree: Tree, call: ast.Call) -> tuple[int, int]:
 
 def of_inlined(tree: Tree, inlined: Inlined) -> Piece:
     """Return what stands for a call of a function that returns one of Apex."""
-    span = tree.span(inlined.call)
-    lines = span.end_line - span.line
-    return Piece(span, f"({inlined.text}" + "\n" * lines + ")" if lines else inlined.text)
+    return filling(tree.span(inlined.call), inlined.text)
 
 
 def of_chosen(tree: Tree, chosen: Chosen) -> Piece:
@@ -89,11 +93,8 @@ def of_unused(tree: Tree, unused: Unused) -> Piece:
     deletes = isinstance(unused.statement, ast.Delete)
     whole = unused.statement if deletes and unused.statement else unused.value
     span = Span(*_start(tree, whole), *tree.span(whole)[2:])
-    lines = span.end_line - span.line
     entry = _entry(tree, unused)
-    if entry is not None:
-        return Piece(entry, "")
-    return Piece(span, "None" if not lines else "(None" + "\n" * lines + ")")
+    return Piece(entry, "") if entry is not None else filling(span)
 
 
 def _entry(tree: Tree, unused: Unused) -> Span | None:

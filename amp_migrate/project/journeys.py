@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from amp_migrate.facts.imports import last_name
-from amp_migrate.facts.paths import LOOKS
+from amp_migrate.facts.paths import LOOKS, YIELDS
 from amp_migrate.modules.binding import bind
 from amp_migrate.modules.model import Class, Function, Module
 from amp_migrate.values.nodes import enclosing_class, function_of
@@ -68,7 +68,7 @@ class Journeys:
         own = decorator.own_nodes
         named = [n for n in own if isinstance(n, ast.Name) and n.id == names[0]]
         back = {n.value for n in own if isinstance(n, ast.Return)}
-        if any(isinstance(n, ast.Yield | ast.YieldFrom) for n in own) or not back <= {*named}:
+        if any(isinstance(n, YIELDS) for n in own) or not back <= {*named}:
             return False
         uses = self._loads(decorator.module, decorator.scope, names[0])
         if uses is None or any(not _is_load(n) for n in named):

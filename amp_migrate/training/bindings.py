@@ -8,7 +8,7 @@ import copy
 from collections.abc import Iterator
 
 from amp_migrate.facts.below import every
-from amp_migrate.facts.paths import arguments_of, tail, walk
+from amp_migrate.facts.paths import YIELDS, arguments_of, tail, walk
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS, RUNS_FIRST
@@ -163,7 +163,7 @@ def named(function: Function, name: str) -> ast.Name | ast.arg | None:
 
 def is_generator(function: Function) -> bool:
     """Tell whether the body of a function runs only where its result is gone through."""
-    return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in function.own_nodes)
+    return any(isinstance(node, YIELDS) for node in function.own_nodes)
 
 
 def returned(function: Function) -> list[ast.expr]:

@@ -12,14 +12,14 @@ from amp_migrate.autocast.slicing.effects import effects_of
 from amp_migrate.autocast.slicing.finished import finished
 from amp_migrate.autocast.slicing.places import Needed, Place, is_kept, touches, without
 from amp_migrate.autocast.slicing.ungraded import Ungraded
-from amp_migrate.facts.paths import walk
+from amp_migrate.facts.paths import YIELDS, walk
 from amp_migrate.project import CallSite, Function, Module, Project
 from amp_migrate.project.order import SCOPES, Loop, levels, position
 from amp_migrate.training.forwards.forwards import Forward, Forwards
 from amp_migrate.training.forwards.later import heads, runs_later
 from amp_migrate.training.region import Region, Search
 
-_GIVES = (ast.Return, ast.Yield, ast.YieldFrom)
+_GIVES = (ast.Return, *YIELDS)
 
 
 class RegionFinder:
@@ -175,7 +175,7 @@ class RegionFinder:
         return (
             self._barrier(function.module, stmt)
             or self._setup(function, stmt)
-            or any(isinstance(node, ast.Yield | ast.YieldFrom) for node in walk(stmt))
+            or any(isinstance(node, YIELDS) for node in walk(stmt))
         )
 
     def _is_apart(self, function: Function, stmt: ast.stmt, needed: Needed) -> bool:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Mapping
 from functools import cached_property
 
 from amp_migrate.check.apex.assumed import Facts, guards
 from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import argument, tail, variables
+from amp_migrate.facts.put_in import put_in
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.project import CallSite, Function
 from amp_migrate.protocol.code.program import Program
@@ -79,7 +79,7 @@ class Enabled:
         if any(value is None for value in values.values()):
             return None
         settled = {n: self._settled(site.function, v) for n, v in values.items() if v is not None}
-        return self._truth(site.function, _Given(settled).visit(copy.deepcopy(node)), known, above)
+        return self._truth(site.function, put_in(node, settled), known, above)
 
     def _is_given(self, function: Function, node: ast.expr) -> bool:
         """Tell whether an expression depends on parameters of a function alone, which it never binds anew."""
@@ -146,16 +146,6 @@ class Enabled:
         }
         self._asked.discard(node)
         return found.pop() if len(found) == 1 else None
-
-
-class _Given(ast.NodeTransformer):
-    """Writes values for names."""
-
-    def __init__(self, values: Mapping[str, ast.expr]) -> None:
-        self._values = values
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        return self._values.get(node.id, node)
 
 
 def asks_scaler(node: ast.expr) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-import copy
 
+from amp_migrate.facts.put_in import put_in
 from amp_migrate.flow import Graphs, Kind, leads
 from amp_migrate.older.found import Found
 from amp_migrate.project import Function, Module
@@ -34,15 +34,7 @@ def readable(
             if spelled is None:
                 return None
             names[part.id] = spelled
-    return _Renamed(names).visit(copy.deepcopy(made)) if names else made
-
-
-class _Renamed(ast.NodeTransformer):
-    def __init__(self, names: dict[str, ast.expr]) -> None:
-        self._names = names
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return self._names[node.id]
+    return put_in(made, names) if names else made
 
 
 def _same_name(found: Found, name: ast.Name, maker: Function, stepper: Function) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 
 from amp_migrate.facts.closure import closure
+from amp_migrate.facts.paths import YIELDS
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.flow.cfg.graph import Graph
 from amp_migrate.project import Anonymous, Class, Function, Project
@@ -176,7 +177,7 @@ class Program:
         """Tell whether a function is a generator, or a context manager made of one."""
         if function not in self._read.suspending:
             self._read.suspending[function] = function.node is not None and any(
-                isinstance(p.node, ast.Yield | ast.YieldFrom) for p in self.graph(function).points
+                isinstance(p.node, YIELDS) for p in self.graph(function).points
             )
         return self._read.suspending[function]
 
