@@ -145,9 +145,8 @@ def _reexported(project: Project, module: Module, node: ast.ImportFrom) -> str |
 
 def _expressions(project: Project, module: Module) -> Iterator[Site]:
     tree = module.tree
-    nodes: list[ast.Name | ast.Attribute] = [*tree.nodes(ast.Name), *tree.nodes(ast.Attribute)]
     named = cache(partial(_apex_name, project, module))
-    for node in nodes:
+    for node in tree.nodes(ast.Name, ast.Attribute):
         if not isinstance(node.ctx, ast.Load):
             continue
         parent = tree.parent(node)

@@ -37,11 +37,7 @@ def optional(
     `used` tells that the program only uses what an attribute of some name holds, and never asks for it.
     """
     found = Optional()
-    nodes: list[ast.Import | ast.ImportFrom] = [
-        *module.tree.nodes(ast.Import),
-        *module.tree.nodes(ast.ImportFrom),
-    ]
-    for node in nodes:
+    for node in module.tree.nodes(ast.Import, ast.ImportFrom):
         for alias in node.names:
             if not _is_amp(node, alias) or not _asked(module, node, known):
                 continue

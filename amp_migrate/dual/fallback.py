@@ -123,7 +123,7 @@ def _never(availability: Availability) -> tuple[list[Arm], list[Arm]]:
     The second are those that the tests around them leave out, which ask for nothing of Apex.
     """
     module = availability.module
-    tests: list[ast.If | ast.IfExp] = [*module.tree.nodes(ast.If), *module.tree.nodes(ast.IfExp)]
+    tests = module.tree.nodes(ast.If, ast.IfExp)
     arms = [Arm(module, test, side) for test in tests for side in _SIDES]
     settings = _settings(module)
     dead: list[Arm] = []
@@ -175,10 +175,7 @@ def _narrowed(
     for module in modules:
         without = availability[module].without_apex()
         bound = _bound(guards, module) | availability[module].flags
-        asking: list[ast.If | ast.IfExp | ast.While] = [
-            *module.tree.nodes(ast.If), *module.tree.nodes(ast.IfExp), *module.tree.nodes(ast.While)
-        ]  # fmt: skip
-        for node in asking:
+        for node in module.tree.nodes(ast.If, ast.IfExp, ast.While):
             if node.test not in going and bound & uses(node.test):
                 left = without.reduce(node.test)
                 if left.value is None and not bound & uses(ast.parse(left.text, mode="eval").body):

@@ -43,7 +43,7 @@ def holds_native(project: Project, module: Module) -> bool:
 
 def mentions_native(project: Project, module: Module) -> bool:
     """Tell whether a file calls native AMP, or hands it on: ``autocast = torch.cuda.amp.autocast``."""
-    named = (*module.tree.nodes(ast.Name), *module.tree.nodes(ast.Attribute))
+    named = module.tree.nodes(ast.Name, ast.Attribute)
     return holds_native(project, module) or any(names_native(project, module, n) for n in named)
 
 

@@ -75,7 +75,7 @@ class _Scaler:
     def uses(self) -> Iterator[tuple[Module, ast.expr]]:
         """Yield the nodes that are the GradScaler."""
         for module in self.modules:
-            for node in (*module.tree.nodes(ast.Name), *module.tree.nodes(ast.Attribute)):
+            for node in module.tree.nodes(ast.Name, ast.Attribute):
                 if self.is_one(node):
                     yield module, node
 

@@ -216,7 +216,7 @@ def assigned(tree: Tree, binding: ast.AST) -> ast.expr | None:
 
 def assignments(tree: Tree) -> list[ast.Assign | ast.AnnAssign]:
     """Return the assignments of a module, with and without a type."""
-    return [*tree.nodes(ast.Assign), *tree.nodes(ast.AnnAssign)]
+    return [*tree.nodes(ast.Assign, ast.AnnAssign)]
 
 
 def targets_of(node: ast.AST | None) -> list[ast.expr]:

@@ -8,13 +8,15 @@ from functools import cached_property
 from itertools import takewhile
 from pathlib import PurePath
 from types import MappingProxyType
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, overload
 
 from amp_migrate.facts.below import children, every
 from amp_migrate.source.span import Span
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 N = TypeVar("N", bound=ast.AST)
+M = TypeVar("M", bound=ast.AST)
+K = TypeVar("K", bound=ast.AST)
 
 _BLOCKS = ("body", "orelse", "finalbody")
 _HOLDERS = (ast.stmt, ast.mod, ast.ExceptHandler, ast.match_case)
@@ -113,17 +115,28 @@ class Tree:
             table.setdefault(type(node), []).append(node)
         return table
 
-    def nodes(self, *kinds: type[N]) -> Iterator[N]:
+    @overload
+    def nodes(self, kind: type[N], /) -> Iterator[N]: ...
+
+    @overload
+    def nodes(self, kind: type[N], other: type[M], /) -> Iterator[N | M]: ...
+
+    @overload
+    def nodes(self, kind: type[N], other: type[M], third: type[K], /) -> Iterator[N | M | K]: ...
+
+    @overload
+    def nodes(self, *kinds: type[N]) -> Iterator[N]: ...
+
+    def nodes(self, *kinds: type[ast.AST]) -> Iterator[ast.AST]:
         """Yield the nodes of some kinds all over the module, kind by kind, outer ones first."""
         for kind in kinds:
-            yield from self._by_type.get(kind, ())  # type: ignore[misc]
+            yield from self._by_type.get(kind, ())
 
     @cached_property
     def given(self) -> dict[FunctionNode | None, list[ast.expr]]:
         """What each function returns or yields."""
         found: dict[FunctionNode | None, list[ast.expr]] = {}
-        given: list[ast.Return | ast.Yield] = [*self.nodes(ast.Return), *self.nodes(ast.Yield)]
-        for node in given:
+        for node in self.nodes(ast.Return, ast.Yield):
             if node.value is not None:
                 found.setdefault(self.function(node), []).append(node.value)
         return found

@@ -43,8 +43,8 @@ def _is_read(found: Found, handles: Groups) -> bool:
     return any(
         found.groups(module, node) & handles
         for module in found.project.modules.values()
-        for node in (*module.tree.nodes(ast.Name), *module.tree.nodes(ast.Attribute))
-        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load)
+        for node in module.tree.nodes(ast.Name, ast.Attribute)
+        if isinstance(node.ctx, ast.Load)
     )
 
 

@@ -32,7 +32,7 @@ class Found:
     def _values(self) -> Values:
         """What names hold, with all of them known: until then their numbers may change."""
         for module in self.project.modules.values():
-            for node in (*module.tree.nodes(ast.Name), *module.tree.nodes(ast.Attribute)):
+            for node in module.tree.nodes(ast.Name, ast.Attribute):
                 self.project.values.groups(module, node)
         return self.project.values
 
@@ -65,11 +65,7 @@ class Found:
         for module in self.project.modules.values():
             if "fp16_utils" not in module.tree.text:
                 continue
-            nodes: list[ast.Name | ast.Attribute] = [
-                *module.tree.nodes(ast.Name),
-                *module.tree.nodes(ast.Attribute),
-            ]
-            for node in nodes:
+            for node in module.tree.nodes(ast.Name, ast.Attribute):
                 name = self.fp16_name(module, node) if isinstance(node.ctx, ast.Load) else None
                 if name is not None:
                     yield module, node, name
@@ -88,11 +84,7 @@ class Found:
         for module in self.project.modules.values():
             if "FP16_Optimizer" not in module.tree.text:
                 continue
-            nodes: list[ast.Name | ast.Attribute] = [
-                *module.tree.nodes(ast.Name),
-                *module.tree.nodes(ast.Attribute),
-            ]
-            for node in nodes:
+            for node in module.tree.nodes(ast.Name, ast.Attribute):
                 if isinstance(node.ctx, ast.Load):
                     if self.fused_name(module, node) == "FP16_Optimizer":
                         yield module, node, FUSED

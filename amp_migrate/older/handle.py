@@ -145,10 +145,8 @@ def _refuse_out_of_reach(handle: Handle, wrap: Wrap, enabled: ast.expr | None) -
         text = path(enabled)
         stores = [
             n
-            for n in (*handle.module.tree.nodes(ast.Attribute), *handle.module.tree.nodes(ast.Name))
-            if isinstance(n, ast.Name | ast.Attribute)
-            and not isinstance(n.ctx, ast.Load)
-            and path(n) == text
+            for n in handle.module.tree.nodes(ast.Attribute, ast.Name)
+            if not isinstance(n.ctx, ast.Load) and path(n) == text
         ]
         seen = len(stores) <= 1 and len(scopes.bindings(owner, name.id)) == 1
     if not seen:
@@ -207,11 +205,7 @@ def _handle(handle: Handle, found: Found) -> None:
     """Write what else is done with the handle, and drop it."""
     wraps = {wrap.call.func for wrap in handle.wraps}
     for module in found.project.modules.values():
-        names: list[ast.Name | ast.Attribute] = [
-            *module.tree.nodes(ast.Name),
-            *module.tree.nodes(ast.Attribute),
-        ]
-        for node in names:
+        for node in module.tree.nodes(ast.Name, ast.Attribute):
             if isinstance(node.ctx, ast.Load) and found.groups(module, node) & handle.handles:
                 _use(handle, module, node, wraps)
     sheet = handle.sheets[handle.module]

@@ -171,12 +171,7 @@ class _File:
             chosen = self._choices.of(use) or self._returning.of(use)
             if chosen is not None:
                 yield _Spelling(chosen.use, chosen.scaling, chosen.through, chosen=chosen)
-        paths: list[ast.Name | ast.Subscript | ast.Attribute] = [
-            *self._tree.nodes(ast.Name),
-            *self._tree.nodes(ast.Subscript),
-            *self._tree.nodes(ast.Attribute),
-        ]
-        for node in paths:
+        for node in self._tree.nodes(ast.Name, ast.Subscript, ast.Attribute):
             if (
                 isinstance(node.ctx, ast.Load)
                 and self._project.apex(self._module, node) == "apex.amp"

@@ -61,12 +61,7 @@ class Reads:
         self._loads: dict[Key, list[ast.expr]] = {}
         self._stores: dict[Key, list[ast.expr]] = {}
         tree = self._module.tree
-        paths: list[ast.Name | ast.Subscript | ast.Attribute] = [
-            *tree.nodes(ast.Name),
-            *tree.nodes(ast.Subscript),
-            *tree.nodes(ast.Attribute),
-        ]
-        for node in paths:
+        for node in tree.nodes(ast.Name, ast.Subscript, ast.Attribute):
             key = self.key(node)
             if key is not None:
                 table = self._loads if isinstance(node.ctx, ast.Load) else self._stores

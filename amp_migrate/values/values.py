@@ -168,7 +168,7 @@ class Values:
     def _read_all(self) -> None:
         if self._apex is None:
             for module in self._files:
-                for part in [*module.tree.nodes(ast.Name), *module.tree.nodes(ast.Attribute)]:
+                for part in module.tree.nodes(ast.Name, ast.Attribute):
                     self._node(module, part)
 
     def _node(self, module: Module, expression: Named) -> int | None:

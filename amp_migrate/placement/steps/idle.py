@@ -30,10 +30,7 @@ def is_idle(project: Project, module: Module, optimizer: ast.expr) -> bool:
 
 def _read(project: Project) -> Iterator[tuple[Module, ast.expr]]:
     for module in project.modules.values():
-        named: list[ast.Name | ast.Attribute] = [
-            *module.tree.nodes(ast.Name),
-            *module.tree.nodes(ast.Attribute),
-        ]
+        named = module.tree.nodes(ast.Name, ast.Attribute)
         yield from ((module, node) for node in named if isinstance(node.ctx, ast.Load))
 
 

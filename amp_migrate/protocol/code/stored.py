@@ -216,11 +216,7 @@ def _items(module: Module) -> Iterator[ast.expr]:
     for call in module.tree.nodes(ast.Call):
         if isinstance(call.func, ast.Attribute) and call.func.attr in PUTS:
             yield from all_given(call)
-    displays: list[ast.List | ast.Tuple] = [
-        *module.tree.nodes(ast.List),
-        *module.tree.nodes(ast.Tuple),
-    ]
-    for display in displays:
+    for display in module.tree.nodes(ast.List, ast.Tuple):
         yield from display.elts
     for mapping in module.tree.nodes(ast.Dict):
         yield from mapping.values

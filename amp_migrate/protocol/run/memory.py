@@ -251,11 +251,7 @@ class Memory:
         """Return an expression for every path that stands in a scope of a module."""
         if module not in self._paths:
             found: dict[tuple[ScopeNode, str], ast.expr] = {}
-            nodes: list[ast.expr] = [
-                *module.tree.nodes(ast.Name),
-                *module.tree.nodes(ast.Attribute),
-            ]
-            for node in nodes:
+            for node in module.tree.nodes(ast.Name, ast.Attribute):
                 text = path(node)
                 if text is not None:
                     found.setdefault((module.scopes.scope_of(node), text), node)

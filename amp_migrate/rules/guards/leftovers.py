@@ -41,11 +41,7 @@ def leftovers(
 def _functions(after: Tree) -> _Functions:
     """Return the functions of a text by their qualified names, which a rewrite keeps."""
     found: _Functions = defaultdict(list)
-    nodes: list[FunctionNode] = [
-        *after.nodes(ast.FunctionDef),
-        *after.nodes(ast.AsyncFunctionDef),
-    ]
-    for function in nodes:
+    for function in after.nodes(ast.FunctionDef, ast.AsyncFunctionDef):
         found[_qualname(after, function)].append(function)
     return found
 
@@ -80,11 +76,7 @@ def _import(tree: Tree, name: str) -> list[Edit]:
     """`name` is as pyflakes gives it: ``os.path``, ``a.b as c``, ``a.b as b`` as ``a.b``, ``from x import y`` as ``x.y``."""
     original, _, alias = name.partition(" as ")
     found: list[Edit] = []
-    imports: list[ast.Import | ast.ImportFrom] = [
-        *tree.nodes(ast.Import),
-        *tree.nodes(ast.ImportFrom),
-    ]
-    for node in imports:
+    for node in tree.nodes(ast.Import, ast.ImportFrom):
         base = "." * node.level + (node.module or "") if isinstance(node, ast.ImportFrom) else ""
         joint = base if base.endswith(".") or not base else f"{base}."
         names = tuple(

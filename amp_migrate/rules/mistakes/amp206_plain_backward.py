@@ -116,11 +116,7 @@ def _beside_another_way(context: Context, backward: Backward) -> bool:
 def _amp(backward: Backward) -> tuple[str, list[Edit]]:
     """Return how the place of a backward says `apex.amp`, and the import that it needs for that."""
     tree = backward.module.tree
-    imports: list[ast.Import | ast.ImportFrom] = [
-        *tree.nodes(ast.ImportFrom),
-        *tree.nodes(ast.Import),
-    ]
-    for node in imports:
+    for node in tree.nodes(ast.ImportFrom, ast.Import):
         if tree.function(node) not in (None, tree.function(backward.node)):
             continue
         for alias in node.names:

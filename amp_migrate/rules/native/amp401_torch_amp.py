@@ -75,11 +75,7 @@ class _Upgrade:
 
     def decisions(self) -> Iterator[Decision]:
         """Yield the decisions: first the imports with what they bind, then names in full."""
-        stmts: list[ast.Import | ast.ImportFrom] = [
-            *self._tree.nodes(ast.ImportFrom),
-            *self._tree.nodes(ast.Import),
-        ]
-        for stmt in stmts:
+        for stmt in self._tree.nodes(ast.ImportFrom, ast.Import):
             if any(_binds_old(stmt, alias) for alias in stmt.names) and self._untouched.stands(
                 stmt
             ):

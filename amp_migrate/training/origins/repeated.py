@@ -99,8 +99,7 @@ class _Rounds:
     def _yields(self, function: Function, where: tuple[int, ...]) -> bool:
         """Tell whether a generator may yield one object again: in a loop that does not go over such objects."""
         module = function.module
-        nodes: list[ast.Yield | ast.YieldFrom] = [*module.tree.nodes(ast.Yield)]
-        for node in (*nodes, *module.tree.nodes(ast.YieldFrom)):
+        for node in module.tree.nodes(ast.Yield, ast.YieldFrom):
             if node.value is None or module.tree.function(node) is not function.node:
                 continue
             if isinstance(node, ast.YieldFrom):

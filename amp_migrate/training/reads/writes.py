@@ -68,8 +68,7 @@ class Writes:
     def _all(self) -> list[tuple[Module, Writing, list[ast.expr]]]:
         found = []
         for module in self._project.modules.values():
-            nodes: list[Writing] = [*module.tree.nodes(ast.Call), *module.tree.nodes(ast.Attribute)]
-            for node in [*nodes, *module.tree.nodes(ast.AugAssign)]:
+            for node in module.tree.nodes(ast.Call, ast.Attribute, ast.AugAssign):
                 networks = self._networks(module, node)
                 if networks is not None:
                     found.append((module, node, networks))

@@ -48,7 +48,7 @@ def _mentions(context: FileContext, cls: ast.ClassDef) -> Iterator[tuple[Module,
     for module in context.project.modules.values():
         if cls.name not in module.tree.text:
             continue
-        for node in (*module.tree.nodes(ast.Name), *module.tree.nodes(ast.Attribute)):
+        for node in module.tree.nodes(ast.Name, ast.Attribute):
             up = module.tree.parent(node)
             if up is not None and is_super(up):
                 continue
