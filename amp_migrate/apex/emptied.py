@@ -195,9 +195,7 @@ def _only_asked(project: Project, attr: str, found: list[Empty], relatives: list
     for module in project.modules.values():
         if any(by_name(call, attr) for call in module.tree.nodes(ast.Call)):
             return False
-        for node in module.tree.nodes(ast.Attribute):
-            if node.attr != attr:
-                continue
+        for node in module.tree.attributes(attr):
             up = module.tree.parents[node]
             function = project.function_of(module, node)
             if not isinstance(node.ctx, ast.Load):

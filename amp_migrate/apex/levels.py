@@ -60,10 +60,7 @@ def _variable(module: Module, node: ast.Name, seen: frozenset[str]) -> frozenset
 
 def _option(module: Module, name: str) -> frozenset[str] | None:
     """Return the choices of a command line option that nothing in the file sets otherwise."""
-    stored = any(
-        node.attr == name and isinstance(node.ctx, ast.Store)
-        for node in module.tree.nodes(ast.Attribute)
-    )
+    stored = any(isinstance(node.ctx, ast.Store) for node in module.tree.attributes(name))
     found = [
         call
         for call in module.tree.nodes(ast.Call)

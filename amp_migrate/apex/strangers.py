@@ -47,10 +47,8 @@ def strangers(project: Project, sites: Iterable[Site]) -> list[Stranger]:
     published = {
         node.attr
         for module in (project.modules.values() if unbound else ())
-        for node in module.tree.nodes(ast.Attribute)
-        if node.attr in unbound
-        and isinstance(node.ctx, ast.Store)
-        and _is_module(project, module, node.value)
+        for node in module.tree.attributes(*unbound)
+        if isinstance(node.ctx, ast.Store) and _is_module(project, module, node.value)
     }
     return [s for s in found if not (s.unbound and s.root in published)]
 

@@ -43,10 +43,10 @@ def _is_read(project: Project, name: str) -> bool:
     for module in project.modules.values():
         if name not in module.tree.text:
             continue
-        for node in module.tree.nodes(ast.Attribute):
-            if node.attr == name and not isinstance(module.tree.parent(node), ast.Assign):
+        for node in module.tree.attributes(name):
+            if not isinstance(module.tree.parent(node), ast.Assign):
                 return True
-            if node.attr == name and not isinstance(node.ctx, ast.Store):
+            if not isinstance(node.ctx, ast.Store):
                 return True
         if any(node.value == name for node in module.tree.nodes(ast.Constant)):
             return True
@@ -71,10 +71,7 @@ def _takes(module: Module, name: str) -> bool:
     return (
         bool(module.scopes.stars)
         or any(alias.name == name for alias in module.tree.nodes(ast.alias))
-        or any(
-            node.attr == name and isinstance(node.ctx, ast.Load)
-            for node in module.tree.nodes(ast.Attribute)
-        )
+        or any(isinstance(node.ctx, ast.Load) for node in module.tree.attributes(name))
     )
 
 

@@ -116,7 +116,7 @@ class Disabled:
 
 def _sites(unit: Unit) -> Iterator[Site]:
     for module in unit.near:
-        if any(node.attr == _NAME for node in module.tree.nodes(ast.Attribute)) or any(
+        if any(module.tree.attributes(_NAME)) or any(
             alias.name == _NAME
             for node in module.tree.nodes(ast.ImportFrom)
             for alias in node.names

@@ -28,9 +28,8 @@ def _mentions(module: Module, cls: Class) -> bool:
         return True
     if module is not cls.module:
         return False
-    nodes: list[ast.expr] = [n for n in tree.nodes(ast.Name) if n.id == cls.name]
-    nodes += [n for n in tree.nodes(ast.Attribute) if n.attr == cls.name]
-    return bool(nodes)
+    named = any(n.id == cls.name for n in tree.nodes(ast.Name))
+    return named or any(tree.attributes(cls.name))
 
 
 def is_uncalled(project: Project, function: Function) -> bool:

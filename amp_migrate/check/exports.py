@@ -63,13 +63,10 @@ def _asking(
             return line
     read = {
         path(node)
-        for node in reader.tree.nodes(ast.Attribute)
-        if node.attr == name and module in project.lookup.expression(reader, node.value)
+        for node in reader.tree.attributes(name)
+        if module in project.lookup.expression(reader, node.value)
     }
-    lines = (
-        n.lineno for n in after.tree.nodes(ast.Attribute) if n.attr == name and path(n) in read
-    )
-    return min(lines, default=0)
+    return min((n.lineno for n in after.tree.attributes(name) if path(n) in read), default=0)
 
 
 def _free(scopes: Scopes, name: str) -> int:

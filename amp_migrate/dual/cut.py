@@ -91,7 +91,7 @@ def importing(
     found = []
     for module in modules if names else ():
         mentioned: list[ast.AST] = [n for n in module.tree.nodes(ast.Name) if n.id in names]
-        mentioned += [n for n in module.tree.nodes(ast.Attribute) if n.attr in names]
+        mentioned += module.tree.attributes(*names)
         mentioned += [n for n in module.tree.nodes(ast.Constant) if n.value in names]
         if any(node not in gone for node in mentioned):
             return None

@@ -136,7 +136,7 @@ def _runs_native(project: Project, function: Function) -> bool:
 
 def _named(module: Module, name: str) -> Iterator[ast.expr]:
     yield from (n for n in module.tree.nodes(ast.Name) if n.id == name)
-    yield from (n for n in module.tree.nodes(ast.Attribute) if n.attr == name)
+    yield from module.tree.attributes(name)
 
 
 def _is_native(project: Project, cls: Class) -> bool:

@@ -133,6 +133,18 @@ class Tree:
             yield from self._by_type.get(kind, ())
 
     @cached_property
+    def _by_attribute(self) -> dict[str, list[ast.Attribute]]:
+        table: dict[str, list[ast.Attribute]] = {}
+        for node in self.nodes(ast.Attribute):
+            table.setdefault(node.attr, []).append(node)
+        return table
+
+    def attributes(self, *names: str) -> Iterator[ast.Attribute]:
+        """Yield what reads or sets attributes of some names, of whatever objects."""
+        for name in names:
+            yield from self._by_attribute.get(name, ())
+
+    @cached_property
     def given(self) -> dict[FunctionNode | None, list[ast.expr]]:
         """What each function returns or yields."""
         found: dict[FunctionNode | None, list[ast.expr]] = {}

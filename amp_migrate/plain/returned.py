@@ -9,8 +9,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from amp_migrate.facts.paths import ACTS, acts, path, same
-from amp_migrate.facts.put_in import put_in
+from amp_migrate.facts.paths import ACTS, acts, path, put_in, same
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.facts.tree import behind_docstring
 from amp_migrate.plain.choice import Chosen

@@ -97,7 +97,7 @@ def is_touched_elsewhere(project: Project, module: Module, name: str) -> bool:
     others = [m for m in project.modules.values() if m.path in near]
     return is_handed_on(project.lookup, others, module) or any(
         any(alias.name in (name, "*") for alias in other.tree.nodes(ast.alias))
-        or any(n.attr == name and _is_imported(other, n) for n in other.tree.nodes(ast.Attribute))
+        or any(_is_imported(other, n) for n in other.tree.attributes(name))
         for other in others
     )
 

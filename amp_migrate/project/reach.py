@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from functools import partial
 
@@ -109,34 +109,31 @@ def _set_by(function: Function) -> frozenset[str]:
     )
 
 
-@once
-def _attributes(project: Project) -> dict[str, list[tuple[Module, ast.Attribute]]]:
-    found: dict[str, list[tuple[Module, ast.Attribute]]] = {}
-    for module, node in project.nodes(ast.Attribute):
-        found.setdefault(node.attr, []).append((module, node))
-    return found
+def where_named(project: Project, *names: str) -> Iterator[tuple[Module, ast.Attribute]]:
+    """Yield where attributes of some names are read, set or deleted, of whatever objects."""
+    return ((m, node) for m in project.modules.values() for node in m.tree.attributes(*names))
 
 
 def where_set(project: Project, name: str) -> list[tuple[Module, ast.Attribute]]:
     """Return where an attribute of some name is set or deleted, of whatever object."""
-    named = _attributes(project).get(name, ())
-    return [(module, node) for module, node in named if not isinstance(node.ctx, ast.Load)]
+    return [
+        (m, node) for m, node in where_named(project, name) if not isinstance(node.ctx, ast.Load)
+    ]
 
 
 def where_read(project: Project, name: str) -> list[tuple[Module, ast.Attribute]]:
     """Return where an attribute of some name is read, of whatever object."""
-    named = _attributes(project).get(name, ())
-    return [(module, node) for module, node in named if isinstance(node.ctx, ast.Load)]
+    return [(m, node) for m, node in where_named(project, name) if isinstance(node.ctx, ast.Load)]
 
 
 @once
 def set_later(project: Project) -> frozenset[str]:
     """Return the attributes that something other than a constructor sets or deletes."""
     return frozenset(
-        name
-        for name in _attributes(project)
-        for module, node in where_set(project, name)
-        if project.function_of(module, node).name != "__init__"
+        node.attr
+        for module, node in project.nodes(ast.Attribute)
+        if not isinstance(node.ctx, ast.Load)
+        and project.function_of(module, node).name != "__init__"
     )
 
 

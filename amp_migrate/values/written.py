@@ -116,8 +116,8 @@ def _definitions(
             for binding in module.scopes.bindings(scope, name):
                 if not isinstance(binding, ast.alias):
                     yield scope, binding
-        for node in module.tree.nodes(ast.Attribute):
-            if node.attr == name and not isinstance(node.ctx, ast.Load):
+        for node in module.tree.attributes(name):
+            if not isinstance(node.ctx, ast.Load):
                 yield _class_of_receiver(module, node.value), node
 
 
@@ -177,5 +177,4 @@ def is_handed_on(lookup: Lookup, modules: Collection[Module], owner: Module) -> 
 def _is_set_by_name(module: Module) -> bool:
     """Tell whether a file sets variables or attributes by names that it computes."""
     names = {node.id for node in module.tree.nodes(ast.Name)}
-    attributes = {node.attr for node in module.tree.nodes(ast.Attribute)}
-    return bool(names & {"globals", "setattr", "vars"}) or "__dict__" in attributes
+    return bool(names & {"globals", "setattr", "vars"}) or any(module.tree.attributes("__dict__"))

@@ -8,8 +8,7 @@ from functools import cached_property
 
 from amp_migrate.check.apex.assumed import Facts, guards
 from amp_migrate.facts.below import every
-from amp_migrate.facts.paths import argument, tail, variables
-from amp_migrate.facts.put_in import put_in
+from amp_migrate.facts.paths import argument, put_in, tail, variables
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.project import CallSite, Function
 from amp_migrate.protocol.code.program import Program

@@ -60,9 +60,8 @@ class Side:
                 function = self.project.function_of(module, call)
                 if function not in found and self.labels.of_call(function, call) is not None:
                     found.add(function)
-            for node in module.tree.nodes(ast.Attribute):
-                if node.attr == "grad":
-                    found.add(self.project.function_of(module, node))
+            for node in module.tree.attributes("grad"):
+                found.add(self.project.function_of(module, node))
         return found
 
     @cached_property

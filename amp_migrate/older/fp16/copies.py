@@ -82,8 +82,8 @@ def _refuse_gradients(training: Masters, function: Function) -> None:
         for module, call, _ in training.copies
         if module is function.module and len(call.args) > 1
     }
-    for node in tree.nodes(ast.Attribute):
-        if node.attr != "grad" or tree.scope(node) is not function.scope:
+    for node in tree.attributes("grad"):
+        if tree.scope(node) is not function.scope:
             continue
         loops = [up for up in tree.ancestors(node) if isinstance(up, ast.For)]
         comprehensions = [

@@ -158,7 +158,7 @@ def _refuse_parts(half: Half, found: Found) -> None:
     for module in found.project.modules.values():
         parts: list[ast.Subscript | ast.Attribute] = [*module.tree.nodes(ast.Subscript)]
         if half.name == "FP16Model":
-            parts += [n for n in module.tree.nodes(ast.Attribute) if n.attr == "network"]
+            parts += module.tree.attributes("network")
         for node in parts:
             if found.groups(module, node.value) & half.groups:
                 raise Unwritable(

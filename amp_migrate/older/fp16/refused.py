@@ -134,9 +134,7 @@ def refuse_gradients(training: Fp16, found: Found, calls: Passes) -> None:
 
 def _gradients(function: Function) -> Iterator[ast.Attribute]:
     tree = function.module.tree
-    for node in tree.nodes(ast.Attribute):
-        if node.attr == "grad" and tree.scope(node) is function.scope:
-            yield node
+    yield from (n for n in tree.attributes("grad") if tree.scope(n) is function.scope)
 
 
 def _is_of_masters(

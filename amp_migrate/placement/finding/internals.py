@@ -164,7 +164,7 @@ def _loss_scaler(site: Site) -> str:
     stmt = site.statement
     target = stmt.targets[0] if isinstance(stmt, ast.Assign) and len(stmt.targets) == 1 else None
     if isinstance(target, ast.Attribute):
-        read = [n for n in tree.nodes(ast.Attribute) if n.attr == target.attr]
+        read = tree.attributes(target.attr)
         if all(isinstance(n.ctx, ast.Store) for n in read):
             return f"delete the line, as nothing in this file reads `{tree.segment(target)}`, then run again"
     return (

@@ -131,7 +131,7 @@ def _is_prepared_for_others(context: FileContext) -> bool:
 
 
 def _mentions(module: Module, names: set[str]) -> bool:
-    return any(n.attr in names for n in module.tree.nodes(ast.Attribute)) or any(
+    return any(module.tree.attributes(*names)) or any(
         n.name in names for n in module.tree.nodes(ast.alias)
     )
 

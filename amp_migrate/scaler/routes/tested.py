@@ -51,8 +51,8 @@ def tested(project: Project, site: Site, target: ast.Attribute) -> list[Tested |
 
 def _tests(project: Project, target: ast.Attribute) -> Iterator[Tested | Blank]:
     for module in project.modules.values():
-        for node in module.tree.nodes(ast.Attribute):
-            asked = test_of(module.tree, node) if node.attr == target.attr else None
+        for node in module.tree.attributes(target.attr):
+            asked = test_of(module.tree, node)
             if asked is not None and project.external(module, node) in HANDED_ON:
                 yield Tested(module, node, *asked)
         for statement in module.tree.nodes(ast.Assign):
@@ -67,8 +67,8 @@ def _only_tested(project: Project, target: ast.Attribute) -> bool:
     for module in project.modules.values():
         if any(by_name(call, target.attr) for call in module.tree.nodes(ast.Call)):
             return False
-        for node in module.tree.nodes(ast.Attribute):
-            if node.attr != target.attr or project.external(module, node) not in HANDED_ON:
+        for node in module.tree.attributes(target.attr):
+            if project.external(module, node) not in HANDED_ON:
                 continue
             up = module.tree.parents[node]
             if not isinstance(node.ctx, ast.Load):

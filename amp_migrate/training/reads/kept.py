@@ -9,6 +9,7 @@ from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import tail
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Module, Project
+from amp_migrate.project.reach import where_named
 from amp_migrate.training.beliefs import LIST_PARAMETERS
 from amp_migrate.training.events import Kind
 
@@ -56,9 +57,7 @@ class Kept:
     ) -> Iterator[tuple[Module, ast.expr]]:
         """Yield whatever may be the dictionary: every attribute of its name, or the variable."""
         if isinstance(held, ast.Attribute):
-            for where, node in self._project.nodes(ast.Attribute):
-                if node.attr == held.attr:
-                    yield where, node
+            yield from where_named(self._project, held.attr)
             return
         for name in module.scopes.spelt(module.scopes.owner(held), held.id):
             yield module, name

@@ -110,8 +110,8 @@ def stays(project: Project, module: Module, name: str) -> bool:
     written = [
         project.function_of(near, node).name
         for near in project.connected_with([module])
-        for node in near.tree.nodes(ast.Attribute)
-        if node.attr == name and not isinstance(node.ctx, ast.Load)
+        for node in near.tree.attributes(name)
+        if not isinstance(node.ctx, ast.Load)
     ]
     return written in ([], ["__init__"])
 

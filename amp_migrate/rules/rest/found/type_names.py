@@ -104,8 +104,8 @@ def mentions(context: FileContext, module: Module, name: str) -> Iterator[tuple[
         for node in other.tree.nodes(ast.Name):
             if node.id == name and isinstance(node.ctx, ast.Load):
                 yield other, node
-        for attribute in other.tree.nodes(ast.Attribute):
-            if attribute.attr == name and isinstance(attribute.ctx, ast.Load):
+        for attribute in other.tree.attributes(name):
+            if isinstance(attribute.ctx, ast.Load):
                 yield other, attribute
         if other is module:
             continue
