@@ -22,13 +22,7 @@ from amp_migrate.project.reach import reachable
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.beliefs import CLIP_WORDS, OWNER_NAME, READS_GRADIENTS, reduces
 from amp_migrate.training.events import Kind as Read
-from amp_migrate.training.steps import Step, holds_backward
-
-_VISITED = frozenset(
-    {
-        "parameters", "named_parameters", "master_params", "param_groups", "params", "modules", "named_modules",
-    }
-)  # fmt: skip
+from amp_migrate.training.steps import Step
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -44,16 +38,17 @@ class Use:
 def uses(unit: Unit, function: Function, steps: list[Step]) -> list[Use]:
     """Return the reads of gradients in a function that lie before one of its steps (or after a backward), in order."""
     course = Course(unit, function)
-    found = []
+    found: dict[tuple[ast.stmt, ast.expr | None], Use] = {}
     removed = thrown_away(unit, function, steps)
     taken = [
-        Use(_statement(unit, function, node), node, False, named) for node, named in removed.items()
+        Use(function.module.tree.statement(node), node, False, named)
+        for node, named in removed.items()
     ]
     for candidate in [*_candidates(unit, function), *taken]:
         use = _before_loops(unit, candidate, course, steps)
         if use.node not in unit.gone and course.is_read_before(use.node, steps):
-            found.append(use)
-    return sorted(found, key=lambda use: key(use.node))
+            found.setdefault((use.statement, use.node if use.clips else None), use)
+    return sorted(found.values(), key=lambda use: key(use.node))
 
 
 def _before_loops(unit: Unit, use: Use, course: Course, steps: list[Step]) -> Use:
@@ -75,22 +70,12 @@ def _visits_optimizers(loop: ast.stmt, use: Use) -> bool:
     return isinstance(loop, ast.For) and _chooses_optimizer(loop, use.node, read)
 
 
-def _visits_parameters(loop: ast.stmt) -> bool:
-    if not isinstance(loop, ast.For):
-        return False
-    named = {n.attr for n in ast.walk(loop.iter) if isinstance(n, ast.Attribute)}
-    named |= variables(loop.iter)
-    return bool(named & _VISITED) or any("optimizers" in name for name in named)
-
-
 def _candidates(unit: Unit, function: Function) -> Iterator[Use]:
     masters = {site.node: site for site in unit.of(Kind.MASTER_PARAMS) if site.function is function}
-    seen: set[ast.stmt] = set()
     for top in function.scope.body:
         for node in walk(top):
             use = _use(unit, function, node, masters) or _read(unit, function, node)
-            if use is not None and (use.clips or use.statement not in seen):
-                seen.add(use.statement)
+            if use is not None:
                 yield use
 
 
@@ -104,7 +89,7 @@ def _read(unit: Unit, function: Function, node: ast.AST) -> Use | None:
         return None
     tree = function.module.tree
     clips = isinstance(node, ast.Call) and not all(event.assumed for event in reads)
-    return Use(_statement(unit, function, node), node, clips, _visited(tree, node))
+    return Use(function.module.tree.statement(node), node, clips, _visited(tree, node))
 
 
 def _visited(tree: Tree, node: ast.AST) -> ast.expr | None:
@@ -132,19 +117,19 @@ def _use(
         if isinstance(parent, ast.Call) and called(function.module, parent) in READS_GRADIENTS:
             return None
         return Use(
-            _statement(unit, function, node), node, False, node.args[0] if node.args else None
+            function.module.tree.statement(node), node, False, node.args[0] if node.args else None
         )
     if unit.clip_helpers.intersection(unit.project.callees(node)):
-        return Use(_statement(unit, function, node), node, True, None)
+        return Use(function.module.tree.statement(node), node, True, None)
     name = called(function.module, node)
     if reduces(name):
         return None
     if name in READS_GRADIENTS or clips_by_name(node, name):
         named = _named_optimizer(node, masters) or _twin(tree, node, masters)
-        return Use(_statement(unit, function, node), node, True, named)
+        return Use(function.module.tree.statement(node), node, True, named)
     run = [*unit.project.callees(node), *_called_back(unit, node)]
     if any(reads(unit, callee) for callee in run):
-        return Use(_statement(unit, function, node), node, False, None)
+        return Use(function.module.tree.statement(node), node, False, None)
     return None
 
 
@@ -221,20 +206,6 @@ def _handed_in(project: Project, function: Function) -> list[Function]:
 def _reads_itself(project: Project, function: Function) -> bool:
     events = program_of(project).training.by_function.get(function, {})
     return any(event.kind is Read.READ_GRAD for held in events.values() for event in held)
-
-
-def _statement(unit: Unit, function: Function, node: ast.AST) -> ast.stmt:
-    """Return the statement of a read, or the loop over parameters or optimizers around it that steps none of them."""
-    tree = function.module.tree
-    stmt = tree.statement(node)
-    steps = [step.call for step in unit.steps_of(function)]
-    read = variables(stmt)
-    for level in levels(tree, stmt):
-        if isinstance(level, ast.For) and level is not stmt and _visits_parameters(level):
-            trains = holds_backward(level) or any(inside(tree, call, level) for call in steps)
-            if not trains and not _chooses_optimizer(level, node, read):
-                stmt = level
-    return stmt
 
 
 def _chooses_optimizer(loop: ast.For, node: ast.AST, read: set[str]) -> bool:
