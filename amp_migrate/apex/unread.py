@@ -48,7 +48,7 @@ def _is_read(project: Project, name: str) -> bool:
                 return True
             if not isinstance(node.ctx, ast.Store):
                 return True
-        if any(node.value == name for node in module.tree.nodes(ast.Constant)):
+        if module.tree.says(name):
             return True
     return False
 
@@ -58,7 +58,7 @@ def _loads(project: Project, module: Module, target: ast.Name) -> list[ast.Name]
     owner = module.scopes.owner(target)
     others = [m for m in project.modules.values() if m is not module and target.id in m.tree.text]
     shared = owner is module.tree.module and any(_takes(other, target.id) for other in others)
-    if shared or any(n.value == target.id for n in module.tree.nodes(ast.Constant)):
+    if shared or module.tree.says(target.id):
         return [target]
     return [
         n

@@ -68,7 +68,7 @@ def made(project: Project, cls: Class) -> list[tuple[Module, ast.Call]] | None:
             if not isinstance(call, ast.Call) or call.func is not node:
                 return None
             found.append((module, call))
-        if any(n.value == cls.name for n in module.tree.nodes(ast.Constant)):
+        if module.tree.says(cls.name):
             return None
     return found
 

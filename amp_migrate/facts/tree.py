@@ -144,6 +144,10 @@ class Tree:
         for name in names:
             yield from self._by_attribute.get(name, ())
 
+    def says(self, name: str) -> bool:
+        """Tell whether a string of the module is a name, by which something may be found."""
+        return name in self.text and any(n.value == name for n in self.nodes(ast.Constant))
+
     @cached_property
     def given(self) -> dict[FunctionNode | None, list[ast.expr]]:
         """What each function returns or yields."""

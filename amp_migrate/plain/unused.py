@@ -32,7 +32,7 @@ def method_of(project: Project, module: Module, call: ast.Call) -> ast.FunctionD
     if len(reached) != 1 or reached[0].module is not module or not reached[0].takes_receiver:
         return None
     node, cls = reached[0].node, reached[0].cls
-    if any(_spells(other, reached[0].name) for other in project.modules.values()):
+    if any(other.tree.says(reached[0].name) for other in project.modules.values()):
         return None
     if not isinstance(node, ast.FunctionDef) or node.decorator_list or reached[0].is_class:
         return None
@@ -43,13 +43,6 @@ def is_manager(project: Project, module: Module, function: ast.FunctionDef) -> b
     """Tell whether a function is a context manager by its only decorator."""
     made = [project.external(module, node) for node in function.decorator_list]
     return made == ["contextlib.contextmanager"]
-
-
-def _spells(module: Module, name: str) -> bool:
-    """Tell whether a file has a name as a string, by which `getattr` may find it."""
-    if name not in module.tree.text:
-        return False
-    return any(node.value == name for node in module.tree.nodes(ast.Constant))
 
 
 class Reads:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from amp_migrate.apex.sites import Site
 from amp_migrate.availability.asked import Entry
@@ -21,20 +21,9 @@ from amp_migrate.scaler.routes import of_file, places
 from amp_migrate.scaler.routes.callers import Callers
 from amp_migrate.scaler.routes.carriers import Carriers
 from amp_migrate.scaler.routes.of_other_file import OtherFiles
-from amp_migrate.scaler.routes.returning import Returning, State
+from amp_migrate.scaler.routes.returning import Returning
 from amp_migrate.scaler.routes.without import Beside
 from amp_migrate.scaler.runners import Runners
-
-
-class _State(NamedTuple):
-    """What a `Home` has noted, to be forgotten where a way turns out to be none."""
-
-    threads: dict[Function, Thread]
-    resolved: dict[Function, str]
-    constructed: set[Class]
-    attributes: set[Class]
-    users: dict[Function, list[ast.AST]]
-    returned: State
 
 
 class Home:
@@ -80,7 +69,8 @@ class Home:
         """
         text = self.resolved.get(function)
         if text is None:
-            text = self._all_or_nothing(function, node)
+            with self._all_or_nothing():
+                text = self._resolve(function, node)
             self.resolved[function] = text
         refuse_missing(self.project, function, node, text)
         self.users.setdefault(function, []).append(node)
@@ -96,29 +86,20 @@ class Home:
         """Tell whether a function reads the scaler from its file, which has a disabled one from the start."""
         return self.module_level and function.node is not None
 
-    def _all_or_nothing(self, function: Function, node: ast.AST) -> str:
-        """Resolve a function; where that fails, forget all that was noted on the way."""
-        state = self._state()
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Forget all that is noted on a way that turns out to be none."""
+        threads, resolved = dict(self.threads), dict(self.resolved)
+        constructed, attributes = set(self.constructed), set(self._attributes)
+        users = {f: list(nodes) for f, nodes in self.users.items()}
+        returned = self.returning.state()
         try:
-            return self._resolve(function, node)
+            yield
         except Cannot:
-            self._restore(state)
+            self.threads, self.resolved, self.users = threads, resolved, users
+            self.constructed, self._attributes = constructed, attributes
+            self.returning.restore(returned)
             raise
-
-    def _state(self) -> _State:
-        return _State(
-            threads=dict(self.threads),
-            resolved=dict(self.resolved),
-            constructed=set(self.constructed),
-            attributes=set(self._attributes),
-            users={f: list(nodes) for f, nodes in self.users.items()},
-            returned=self.returning.state(),
-        )
-
-    def _restore(self, state: _State) -> None:
-        self.threads, self.resolved, self.users = state.threads, state.resolved, state.users
-        self.constructed, self._attributes = state.constructed, state.attributes
-        self.returning.restore(state.returned)
 
     def attribute(self, function: Function) -> str:
         """Return ``self.scaler``, with the name that the method gives its object."""
@@ -202,11 +183,10 @@ class Home:
 
     def _handed(self, function: Function, node: ast.AST) -> str:
         """Let a function take the scaler, or where it cannot, read it from an object that it is given: ``runner.scaler``."""
-        state = self._state()
         try:
-            return self._parameter(function, node)
+            with self._all_or_nothing():
+                return self._parameter(function, node)
         except OutOfReach:
-            self._restore(state)
             for name, cls in in_reach.given(self.project, function):
                 if cls not in self._constructing and self._is_constructed(cls, node):
                     return f"{name}.{self.name}"
@@ -250,12 +230,12 @@ class Home:
 
     def _is_constructed(self, cls: Class, node: ast.AST) -> bool:
         """Tell whether the scaler could be handed to the constructor; where it could not, nothing is noted."""
-        state, before = self._state(), self._constructing
+        before = self._constructing
         self._constructing = {*before, *family(cls)}
         try:
-            return self.constructs and self._construct(cls, node)
+            with self._all_or_nothing():
+                return self.constructs and self._construct(cls, node)
         except Cannot:
-            self._restore(state)
             return False
         finally:
             self._constructing = before

@@ -126,8 +126,7 @@ def _add(holder: ast.Dict, call: ast.Call, key: str, draft: Draft) -> None:
 
 def _has_key(place: Place, key: str) -> bool:
     """Tell whether a function speaks of a key already."""
-    tree = place.module.tree
-    return any(node.value == key for node in tree.nodes(ast.Constant))
+    return place.module.tree.says(key)
 
 
 def _quote(module: Module, node: ast.expr) -> str:

@@ -64,4 +64,4 @@ def _base(module: Module, call: ast.Call) -> str | None:
 
 
 def _has_key(module: Module) -> bool:
-    return any(node.value == _KEY for node in module.tree.nodes(ast.Constant))
+    return module.tree.says(_KEY)
