@@ -28,9 +28,6 @@ class Answer(NamedTuple):
     sites: list[Site]
 
 
-"""The decisions, the nodes that go (None where the unit is left), and why it is left."""
-
-
 def brings_along(rule: ModuleType, decisions: list[Decision]) -> bool:
     """Tell whether a rule is used without the migration: its import goes with what other rules rewrote."""
     other = rule.RULE.family != MIGRATION
