@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import posixpath
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 
+from amp_migrate.facts.tree import Tree
 from amp_migrate.modules.layout import INSTALLED, Layout
 
 _ENOUGH = 3
@@ -37,3 +39,13 @@ def renamed(layout: Layout, imports: Iterable[tuple[str, str]]) -> dict[str, str
         if deep >= _ENOUGH and len(known) >= _MOST * len(names):
             folders[first].append(folder)
     return {first: places[0] for first, places in folders.items() if len(places) == 1}
+
+
+def imports(files: Mapping[str, Tree]) -> Iterator[tuple[str, str]]:
+    """Yield the dotted names that files import by their whole name."""
+    for path, tree in files.items():
+        for node in tree.nodes(ast.ImportFrom):
+            if node.module and not node.level:
+                yield path, node.module
+        for statement in tree.nodes(ast.Import):
+            yield from ((path, alias.name) for alias in statement.names)

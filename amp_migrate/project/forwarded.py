@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from amp_migrate.modules.binding import bind, forwards_keywords, forwards_positions
 from amp_migrate.modules.model import CallSite, Function, Module
 
 Sites = Mapping[Function, list[CallSite]]
 Beyond = tuple[list[ast.expr], dict[str, ast.expr]]
+
+
+class Received(NamedTuple):
+    """What a call gives a parameter, and the function in which that stands; None where the call leaves it out."""
+
+    site: CallSite
+    function: Function
+    node: ast.expr | None
 
 
 def arguments(sites: Sites, site: CallSite, target: Function) -> dict[str, ast.expr]:

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import NamedTuple
 
 from amp_migrate.facts.imports import preferred
 from amp_migrate.facts.search_path import added_folders
@@ -15,10 +14,10 @@ from amp_migrate.modules.definitions import module_of
 from amp_migrate.modules.layout import Folder, Layout
 from amp_migrate.modules.lookup import Lookup, Meaning
 from amp_migrate.modules.model import CallSite, Class, Function, Module, overriding
-from amp_migrate.modules.renamed import renamed
+from amp_migrate.modules.renamed import imports, renamed
 from amp_migrate.project.by_name import Escape
 from amp_migrate.project.escapes import Escapes
-from amp_migrate.project.forwarded import arguments
+from amp_migrate.project.forwarded import Received, arguments
 from amp_migrate.project.programs import connected
 from amp_migrate.values.calling.calls import Calls
 from amp_migrate.values.nodes import function_of
@@ -26,14 +25,6 @@ from amp_migrate.values.objects import Bound, Partial
 from amp_migrate.values.values import Values
 
 _DEEPEST = 50
-
-
-class Received(NamedTuple):
-    """What a call gives a parameter, and the function in which that stands; None where the call leaves it out."""
-
-    site: CallSite
-    function: Function
-    node: ast.expr | None
 
 
 class Project:
@@ -297,7 +288,7 @@ def build(
     layout = Layout(paths, [root.replace("\\", "/") for root in roots])
     for path, tree in paths.items():
         layout.add_search_folders(path, added_folders(tree, path))
-    layout.renamed = renamed(layout, _imports(paths))
+    layout.renamed = renamed(layout, imports(paths))
     modules = {
         path: module_of(path, layout.name(path), layout.names(path), tree)
         for path, tree in paths.items()
@@ -305,13 +296,3 @@ def build(
     lookup = Lookup(modules, layout, meant)
     lookup.link()
     return Project(modules, lookup)
-
-
-def _imports(files: Mapping[str, Tree]) -> Iterator[tuple[str, str]]:
-    """Yield the dotted names that files import by their whole name."""
-    for path, tree in files.items():
-        for node in tree.nodes(ast.ImportFrom):
-            if node.module and not node.level:
-                yield path, node.module
-        for statement in tree.nodes(ast.Import):
-            yield from ((path, alias.name) for alias in statement.names)
