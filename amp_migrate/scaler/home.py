@@ -16,6 +16,7 @@ from amp_migrate.project.relatives import family
 from amp_migrate.scaler.naming import free_name
 from amp_migrate.scaler.reach import in_reach, out_of_reach
 from amp_migrate.scaler.reach.missing import refuse_missing
+from amp_migrate.scaler.reach.out_of_reach import Inits
 from amp_migrate.scaler.reach.threads import Thread, parameter
 from amp_migrate.scaler.routes import of_file, places
 from amp_migrate.scaler.routes.callers import Callers
@@ -40,6 +41,7 @@ class Home:
     ) -> None:
         self.project = project
         self.inits = inits
+        self.made = Inits(project, inits)
         self.carriers = carriers
         self.runners = Runners(project, inits)
         self.module_level = module_level
@@ -48,7 +50,7 @@ class Home:
         self.beside = Beside()
         self._needing = needing
         self.name = free_name(modules)
-        self.callers = Callers(project, inits, needing)
+        self.callers = Callers(self.made, needing)
         self.threads: dict[Function, Thread] = {}
         self.users: dict[Function, list[ast.AST]] = {}
         self.resolved: dict[Function, str] = {}
@@ -132,7 +134,7 @@ class Home:
         if self.module_level:
             if function in self.carriers.parameters:
                 self.callers.refuse_escaping(function, node)
-            known = (self.project, self.inits, self.carriers, function, node, self.name)
+            known = (self.made, self.carriers, function, node, self.name)
             return of_file.reached(*known, self.elsewhere, self._parameter)
         if function in self.carriers.parameters:
             self.callers.refuse_escaping(function, node)
@@ -247,9 +249,7 @@ class Home:
             return False
         calls = self.project.callers(init)
         seen = bool(calls) or self.callers.spares(cls)
-        if not seen or not all(
-            out_of_reach.made_before(self.project, self.inits, c) for c in calls
-        ):
+        if not seen or not all(self.made.made_before(c) for c in calls):
             return False
         self.constructed.add(init.cls or cls)
         self._attributes.add(init.cls or cls)

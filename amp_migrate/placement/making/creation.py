@@ -18,7 +18,6 @@ from amp_migrate.project import Function
 from amp_migrate.project.imported import is_main
 from amp_migrate.project.order import dominates, in_branch
 from amp_migrate.project.reach import made_with_object, reachable
-from amp_migrate.scaler.reach.out_of_reach import entered_unmade
 from amp_migrate.scaler.routes.places import always_constructed, sometimes_called
 from amp_migrate.training.steps import children_of
 
@@ -164,9 +163,7 @@ def _is_lacking(unit: Unit, function: Function, top: ast.stmt) -> bool:
     apart = set(home.users) - reachable(project, function)
     if home.is_attribute(function) and apart:
         unmade = not made_with_object(project, function)
-        if sometimes_called(project, function) or (
-            unmade and entered_unmade(project, home.inits, apart)
-        ):
+        if sometimes_called(project, function) or (unmade and home.made.entered_unmade(apart)):
             return True
     return (
         (home.module_level and is_guarded(function.module.tree, top))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from amp_migrate.apex.sites import Site
 from amp_migrate.availability.handed import Maker
@@ -16,54 +17,104 @@ from amp_migrate.project.relatives import family
 from amp_migrate.project.rounds import runs_before
 
 
-def unreachable(
-    project: Project,
-    inits: dict[Function, list[Site]],
-    function: Function,
-    node: ast.AST,
-    reason: str,
-    named: tuple[Place, ...] = (),
-) -> Cannot:
-    """Return the refusal of a function that the scaler cannot be handed to; `reason` may name places."""
-    who = spoken(function)
-    places = ", ".join(str(site.place) for sites in inits.values() for site in sites)
-    made = tuple(site.place for sites in inits.values() for site in sites)
-    if not made:
-        message = (
-            f"nothing in the files given calls amp.initialize, so {who} has no GradScaler to use"
-        )
-        advice = (
-            "give amp-migrate the files that call amp.initialize as well; where nothing does, Apex refuses "
-            "amp.scale_loss: write loss.backward() in its place"
-        )
-    elif function.node is None:
-        message = f"{who} needs the GradScaler here, and no amp.initialize runs before"
-        advice = f"call amp.initialize before this line (as at {places}), with enabled=False where AMP is off, then run again"
-        helper = next(_helpers(project, inits, node), None)
-        if helper is not None:
-            maker, caller = helper
-            message = f"{who} runs what needs the GradScaler, which {spoken(maker)} makes for itself alone ({places})"
-            advice = f"call amp.initialize in {spoken(caller)} itself instead of in {spoken(maker)}, then run again"
-    else:
-        message = f"{who} needs the GradScaler that amp.initialize becomes ({places}), but {reason}"
-        advice = (
-            f"give amp-migrate the files that call {who} as well, or delete it where nothing does"
-        )
-        if named:
-            advice = f"let code of the files given call {who} itself, or bring it and amp.initialize into one file, then run again"
-    kind = OutOfReach if made else Cannot
-    return kind("AMP901", function.module, node, message, advice, (*made, *named))
+@dataclass(frozen=True, eq=False, slots=True)
+class Inits:
+    """Where a unit initializes, by function: what runs behind one of them can have the scaler that it makes."""
 
+    project: Project
+    sites: Mapping[Function, list[Site]]
 
-def _helpers(
-    project: Project, inits: dict[Function, list[Site]], node: ast.AST
-) -> Iterator[tuple[Function, Function]]:
-    """Yield the functions that initialize in what a call runs, with those that call them."""
-    run = reached_by(project, node)
-    for maker in inits:
-        for site in project.callers(maker) if maker.cls is None else ():
-            if site.function in run:
-                yield maker, site.function
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """Where they stand."""
+        return tuple(site.place for sites in self.sites.values() for site in sites)
+
+    def unreachable(
+        self, function: Function, node: ast.AST, reason: str, named: tuple[Place, ...] = ()
+    ) -> Cannot:
+        """Return the refusal of a function that the scaler cannot be handed to; `reason` may name places."""
+        who = spoken(function)
+        made = self.places
+        places = ", ".join(map(str, made))
+        if not made:
+            message = f"nothing in the files given calls amp.initialize, so {who} has no GradScaler to use"
+            advice = (
+                "give amp-migrate the files that call amp.initialize as well; where nothing does, Apex refuses "
+                "amp.scale_loss: write loss.backward() in its place"
+            )
+        elif function.node is None:
+            message = f"{who} needs the GradScaler here, and no amp.initialize runs before"
+            advice = f"call amp.initialize before this line (as at {places}), with enabled=False where AMP is off, then run again"
+            helper = next(self._helpers(node), None)
+            if helper is not None:
+                maker, caller = helper
+                message = f"{who} runs what needs the GradScaler, which {spoken(maker)} makes for itself alone ({places})"
+                advice = f"call amp.initialize in {spoken(caller)} itself instead of in {spoken(maker)}, then run again"
+        else:
+            message = (
+                f"{who} needs the GradScaler that amp.initialize becomes ({places}), but {reason}"
+            )
+            advice = f"give amp-migrate the files that call {who} as well, or delete it where nothing does"
+            if named:
+                advice = f"let code of the files given call {who} itself, or bring it and amp.initialize into one file, then run again"
+        kind = OutOfReach if made else Cannot
+        return kind("AMP901", function.module, node, message, advice, (*made, *named))
+
+    def made_before(self, call: CallSite, above: frozenset[Function] = frozenset()) -> bool:
+        """Tell whether a call finds the scaler that its function makes, or a constructor that of a method of its object.
+
+        Where the calls of its function come out of one that makes it, or of a constructor, these must have made it.
+        """
+        function = call.function
+        sites = self.sites.get(function)
+        if sites:
+            return any(_may_serve(self.project, function, site.node, call.call) for site in sites)
+        if function.cls is not None and function.name == "__init__":
+            relatives = family(function.cls)
+            makers = {f for f in self.sites if f.cls in relatives and f is not function}
+            if makers:
+                before = _before(self.project, function, call.call)
+                return any(_leads_to(self.project, node, makers) for node in before)
+        above |= {function}
+        outer = (site for site in self.project.callers(function) if site.function not in above)
+        return all(self.made_before(site, above) for site in outer)
+
+    def entered_unmade(self, users: set[Function]) -> bool:
+        """Tell whether a call that is seen comes to a user of the scaler from where nothing made one before."""
+        passed: dict[Function, bool] = {}
+        return any(
+            not self._passes(call.function, call.call, passed)
+            for user in users - set(self.sites)
+            for call in self.project.callers(user)
+        )
+
+    def is_made_at(self, function: Function, node: ast.AST) -> bool:
+        """Tell whether a run that comes to a node of a function may have initialized before, however it came there."""
+        sites = self.sites.get(function)
+        if sites:
+            return any(_may_serve(self.project, function, site.node, node) for site in sites)
+        return self._passes(function, node, {})
+
+    def _helpers(self, node: ast.AST) -> Iterator[tuple[Function, Function]]:
+        """Yield the functions that initialize in what a call runs, with those that call them."""
+        run = reached_by(self.project, node)
+        for maker in self.sites:
+            for site in self.project.callers(maker) if maker.cls is None else ():
+                if site.function in run:
+                    yield maker, site.function
+
+    def _passes(self, function: Function, node: ast.AST, passed: dict[Function, bool]) -> bool:
+        makers = set(self.sites)
+        before = _before(self.project, function, node)
+        if function in makers or any(_leads_to(self.project, n, makers) for n in before):
+            return True
+        if function not in passed:
+            passed[function] = True
+            calls = self.project.callers(function)
+            passed[function] = bool(calls) and all(
+                self._passes(outer.function, outer.call, passed) for outer in calls
+            )
+        return passed[function]
 
 
 def refuse_before(
@@ -121,72 +172,6 @@ def refuse_unswitched(maker: Maker, node: ast.AST) -> None:
             "move that test above this line, then run again",
             (switch,),
         )
-
-
-def made_before(
-    project: Project,
-    inits: dict[Function, list[Site]],
-    call: CallSite,
-    above: frozenset[Function] = frozenset(),
-) -> bool:
-    """Tell whether a call finds the scaler that its function makes, or a constructor that of a method of its object.
-
-    Where the calls of its function come out of one that makes it, or of a constructor, these must have made it.
-    """
-    function = call.function
-    sites = inits.get(function)
-    if sites:
-        return any(_may_serve(project, function, site.node, call.call) for site in sites)
-    if function.cls is not None and function.name == "__init__":
-        relatives = family(function.cls)
-        makers = {f for f in inits if f.cls in relatives and f is not function}
-        if makers:
-            before = _before(project, function, call.call)
-            return any(_leads_to(project, node, makers) for node in before)
-    above |= {function}
-    outer = (site for site in project.callers(function) if site.function not in above)
-    return all(made_before(project, inits, site, above) for site in outer)
-
-
-def entered_unmade(
-    project: Project, inits: dict[Function, list[Site]], users: set[Function]
-) -> bool:
-    """Tell whether a call that is seen comes to a user of the scaler from where nothing made one before."""
-    passed: dict[Function, bool] = {}
-    return any(
-        not _passes(project, set(inits), call.function, call.call, passed)
-        for user in users - set(inits)
-        for call in project.callers(user)
-    )
-
-
-def is_made_at(
-    project: Project, inits: dict[Function, list[Site]], function: Function, node: ast.AST
-) -> bool:
-    """Tell whether a run that comes to a node of a function may have initialized before, however it came there."""
-    sites = inits.get(function)
-    if sites:
-        return any(_may_serve(project, function, site.node, node) for site in sites)
-    return _passes(project, set(inits), function, node, {})
-
-
-def _passes(
-    project: Project,
-    makers: set[Function],
-    function: Function,
-    node: ast.AST,
-    passed: dict[Function, bool],
-) -> bool:
-    before = _before(project, function, node)
-    if function in makers or any(_leads_to(project, n, makers) for n in before):
-        return True
-    if function not in passed:
-        passed[function] = True
-        calls = project.callers(function)
-        passed[function] = bool(calls) and all(
-            _passes(project, makers, outer.function, outer.call, passed) for outer in calls
-        )
-    return passed[function]
 
 
 def _before(project: Project, function: Function, node: ast.AST) -> list[ast.Call]:

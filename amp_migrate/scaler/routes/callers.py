@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.apex.sites import Site
 from amp_migrate.availability.dead import is_run, is_uncalled, is_unused
 from amp_migrate.plan.cannot import place_of
-from amp_migrate.project import CallSite, Class, Function, Project
-from amp_migrate.scaler.reach.out_of_reach import unreachable
+from amp_migrate.project import CallSite, Class, Function
+from amp_migrate.scaler.reach.out_of_reach import Inits
 
 
 class Callers:
@@ -20,12 +19,10 @@ class Callers:
 
     def __init__(
         self,
-        project: Project,
-        inits: dict[Function, list[Site]],
+        made: Inits,
         needing: set[Function],
     ) -> None:
-        self._project = project
-        self._inits = inits
+        self._project, self._made = made.project, made
         self._needing = needing
         self.alone = False
         self.uncalled: list[Function] = []
@@ -33,14 +30,12 @@ class Callers:
     def of(self, function: Function, node: ast.AST) -> list[CallSite]:
         """Return the calls of a function. Raises `Cannot` where some may be out of sight."""
         if function.node is None:
-            raise unreachable(
-                self._project, self._inits, function, node, "no amp.initialize runs before"
-            )
+            raise self._made.unreachable(function, node, "no amp.initialize runs before")
         self.refuse_escaping(function, node)
         calls = self._project.callers(function)
         if not calls and not self._is_dead(function):
             reason = "nothing in the files given calls it"
-            raise unreachable(self._project, self._inits, function, node, reason)
+            raise self._made.unreachable(function, node, reason)
         if not calls and (self.alone or function.cls is None):
             self.uncalled.append(function)
         return calls
@@ -50,11 +45,11 @@ class Callers:
         for user, place, reason in self._project.escapes(function):
             there = place_of(user.module, place)
             outside = f"it is {reason} ({there}), from where it may be called unseen"
-            raise unreachable(self._project, self._inits, function, node, outside, (there,))
+            raise self._made.unreachable(function, node, outside, (there,))
 
     def spares(self, cls: Class) -> bool:
         """Tell whether nothing makes an object of a class, in this unit or for others."""
-        return (bool(self._inits) or self.alone) and is_unused(self._project, cls)
+        return (bool(self._made.sites) or self.alone) and is_unused(self._project, cls)
 
     def _is_dead(self, function: Function) -> bool:
         """Tell whether no program uses a function or its class, while programs train without it."""
@@ -62,5 +57,5 @@ class Callers:
         if own is not None:
             return self.spares(own)
         others = [f for f in self._needing if f is not function]
-        trained = any(f in self._inits or is_run(self._project, f) for f in others)
+        trained = any(f in self._made.sites or is_run(self._project, f) for f in others)
         return (self.alone or trained) and is_uncalled(self._project, function)

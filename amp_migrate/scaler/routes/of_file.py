@@ -5,17 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from amp_migrate.apex.sites import Site
-from amp_migrate.project import Function, Project
+from amp_migrate.project import Function
 from amp_migrate.project.reach import reachable
-from amp_migrate.scaler.reach.out_of_reach import is_made_at, unreachable
+from amp_migrate.scaler.reach.out_of_reach import Inits
 from amp_migrate.scaler.routes.carriers import Carriers
 from amp_migrate.scaler.routes.of_other_file import OtherFiles
 
 
 def reached(
-    project: Project,
-    inits: dict[Function, list[Site]],
+    made: Inits,
     carriers: Carriers,
     function: Function,
     node: ast.AST,
@@ -28,10 +26,10 @@ def reached(
     `hand` lets the calls of a function of another file, which does not import this one, give it the scaler. Raises `Cannot`
     where they cannot, and where amp is handed on before the scaler is made.
     """
-    made = tuple(site.place for sites in inits.values() for site in sites)
-    if carriers.published or carriers.empty or not all(_goes_along(project, inits, carriers)):
+    inits = made.sites
+    if carriers.published or carriers.empty or not all(_goes_along(made, carriers)):
         reason = "amp itself is handed on, and a variable would not go with it"
-        raise unreachable(project, inits, function, node, reason)
+        raise made.unreachable(function, node, reason)
     if function in carriers.parameters:
         return name
     if carriers.stored and function in carriers.paths:
@@ -41,17 +39,15 @@ def reached(
         if imported is not None:
             return imported
         alone = function.node is not None and len({f.module for f in inits}) == 1
-        if alone and inits.keys().isdisjoint(reachable(project, function)):
+        if alone and inits.keys().isdisjoint(reachable(made.project, function)):
             return hand(function, node)  # nothing in its course makes the variable anew
         reason = "it stands in another file"
-        raise unreachable(project, inits, function, node, reason, made)
+        raise made.unreachable(function, node, reason, made.places)
     return name
 
 
-def _goes_along(
-    project: Project, inits: dict[Function, list[Site]], carriers: Carriers
-) -> list[bool]:
+def _goes_along(made: Inits, carriers: Carriers) -> list[bool]:
     """Tell of each place that hands amp on whether the scaler is made by then."""
     places: list[tuple[Function, ast.AST]] = [(p.site.function, p.call) for p in carriers.passed]
     places += [(stored.site.function, stored.statement) for stored in carriers.stored]
-    return [is_made_at(project, inits, function, node) for function, node in places]
+    return [made.is_made_at(function, node) for function, node in places]
