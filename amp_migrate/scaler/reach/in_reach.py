@@ -39,19 +39,21 @@ def held(project: Project, keepers: set[Class], function: Function) -> str | Non
     for i, method in enumerate(functions):
         module = method.module
         for node in method.all_nodes:
-            dotted = path(node) if isinstance(node, ast.Name | ast.Attribute) else None
+            if not isinstance(node, ast.Name | ast.Attribute):
+                continue
+            dotted = path(node)
             if dotted is None or dotted in method.receivers:
                 continue
             if i and not is_attribute_of((method.receiver or "",), node):
                 continue
             if not i and not _is_seen_from(module, method.scope, node):
                 continue
-            if _is_wrapped(project, module, node):  # type: ignore[arg-type]
+            if _is_wrapped(project, module, node):
                 continue
-            classes = objects(project, module, node)  # type: ignore[arg-type]
+            classes = objects(project, module, node)
             if not keepers.intersection(classes) or not all(bases & set(c.mro()) for c in classes):
                 continue
-            if may_be_foreign(project, module, node):  # type: ignore[arg-type]
+            if may_be_foreign(project, module, node):
                 continue
             if _is_set(project, module, node):
                 return f"{function.receiver}.{dotted.partition('.')[2]}" if i else dotted
