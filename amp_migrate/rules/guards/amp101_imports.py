@@ -32,7 +32,7 @@ from amp_migrate.facts.paths import imported_name, root, tail
 from amp_migrate.plan.model import Decision, Drop, DropImportedName, Edit, Finding, Status
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
 from amp_migrate.rules.guards.flags_asked import taken_elsewhere
-from amp_migrate.rules.guards.folding import guards, unasked_guards
+from amp_migrate.rules.guards.folding import Folding
 from amp_migrate.rules.guards.kept import is_removed, star_needed, stays
 
 RULE = Rule("AMP101", "Apex imports and their guards go", Safety.FAITHFUL, order=99)
@@ -46,15 +46,13 @@ def decide_file(context: FileContext) -> Iterator[Decision]:
         if site.kind is not Kind.IMPORT and root(site.node)
     }
     apex_left = any(s.kind is not Kind.IMPORT for s in context.sites)
-    gone: set[ast.AST] = set()
-    if not apex_left and not context.keeps_guards:
-        yield from guards(context, RULE, gone)
-    elif not apex_left:
-        yield from unasked_guards(context, RULE, gone)
+    folding = Folding(context, RULE)
+    if not apex_left:
+        yield from folding.unasked() if context.keeps_guards else folding.all()
     for site in context.of(Kind.IMPORT):
-        yield _import(context, site, used, gone)
+        yield _import(context, site, used, folding.gone)
     for node in context.module.tree.nodes(ast.Call):
-        if node not in gone and node not in context.taken and _imports_by_name(node):
+        if node not in folding.gone and node not in context.taken and _imports_by_name(node):
             message = "this imports Apex by its name, and what uses the result is not migrated"
             advice = "delete it once nothing uses what it gives"
             yield decision(RULE, Status.LEFT, context.module, node, message, advice=advice)

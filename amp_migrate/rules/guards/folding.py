@@ -21,67 +21,176 @@ from amp_migrate.rules.guards.flags_asked import (
 from amp_migrate.rules.guards.kept import star_needed, stays
 
 
-def guards(context: FileContext, rule: Rule, gone: set[ast.AST]) -> Iterator[Decision]:
-    """Fold what says whether Apex is installed; the nodes that go are added to `gone`."""
-    tree = context.module.tree
-    for node in tree.nodes(
-        *(ast.Try, ast.If, ast.Assert, ast.Assign, ast.AnnAssign),
-        *(ast.Global, ast.Name, ast.Compare, ast.Call),
-    ):
-        if node in gone or node in context.taken:
-            continue
-        if isinstance(node, ast.Try) and imports_apex(node.body):
-            yield from _try(context, rule, node, gone)
-        elif isinstance(node, ast.If):
-            yield from _test(context, rule, node, gone)
-        elif isinstance(node, ast.Assert):
-            yield from _assertion(context, rule, node, gone)
-        elif isinstance(node, ast.Assign | ast.AnnAssign):
-            yield from _none(context, rule, node, gone)
-        elif isinstance(node, ast.Global):
-            yield from _global(context, rule, node, gone)
-        elif isinstance(node, ast.Name | ast.Compare | ast.Call):
-            yield from _value(context, rule, node, gone)
+class Folding:
+    """Folds the guards of one file; the nodes that go with them are `gone`."""
 
+    def __init__(self, context: FileContext, rule: Rule) -> None:
+        self._context = context
+        self._rule = rule
+        self.gone: set[ast.AST] = set()
 
-def unasked_guards(context: FileContext, rule: Rule, gone: set[ast.AST]) -> Iterator[Decision]:
-    """Fold the guards whose names nothing reads, where others stay for what is left in the project."""
-    for node in context.module.tree.nodes(ast.Try):
-        if node in gone or node in context.taken:
-            continue
-        names = {name for stmt in ast.walk(node) for name in _bound(stmt)}
-        if imports_apex(node.body) and not _used_outside(context, node, names):
-            yield from _try(context, rule, node, gone)
+    def all(self) -> Iterator[Decision]:
+        """Fold what says whether Apex is installed; the nodes that go are noted."""
+        tree = self._context.module.tree
+        for node in tree.nodes(
+            *(ast.Try, ast.If, ast.Assert, ast.Assign, ast.AnnAssign),
+            *(ast.Global, ast.Name, ast.Compare, ast.Call),
+        ):
+            if node in self.gone or node in self._context.taken:
+                continue
+            if isinstance(node, ast.Try) and imports_apex(node.body):
+                yield from self._try(node)
+            elif isinstance(node, ast.If):
+                yield from self._test(node)
+            elif isinstance(node, ast.Assert):
+                yield from self._assertion(node)
+            elif isinstance(node, ast.Assign | ast.AnnAssign):
+                yield from self._none(node)
+            elif isinstance(node, ast.Global):
+                yield from self._global(node)
+            elif isinstance(node, ast.Name | ast.Compare | ast.Call):
+                yield from self._value(node)
+
+    def unasked(self) -> Iterator[Decision]:
+        """Fold the guards whose names nothing reads, where others stay for what is left in the project."""
+        for node in self._context.module.tree.nodes(ast.Try):
+            if node in self.gone or node in self._context.taken:
+                continue
+            names = {name for stmt in ast.walk(node) for name in _bound(stmt)}
+            if imports_apex(node.body) and not _used_outside(self._context, node, names):
+                yield from self._try(node)
+
+    def _try(self, node: ast.Try) -> Iterator[Decision]:
+        tree = self._context.module.tree
+        unused = node.body + node.orelse if self._context.availability.installed else []
+        if not all(_vanishes(self._context, stmt) for stmt in unused) or node.finalbody:
+            return
+        message = "the guard around the import of Apex goes"
+        fallback = [
+            h
+            for h in node.handlers
+            if any(_rebinds_native(self._context, node, stmt) for stmt in h.body)
+        ]
+        if fallback:
+            index = node.handlers.index(fallback[0])
+            edit: Edit = Hoist(tree.span(node), f"handlers[{index}]")
+            kept = set(ast.walk(fallback[0]))
+            self.gone |= {n for n in ast.walk(node) if n not in kept}
+        else:
+            asked = [name for name in asked_elsewhere(self._context) if sets(node, name)]
+            flags = "\n".join(f"{name} = {value(self._context)}" for name in asked)
+            edit = Replace(tree.span(node), flags) if asked else Drop(tree.span(node))
+            self.gone |= set(ast.walk(node))
+            if asked:
+                message = f"the guard around the import of Apex goes; other files ask {asked[0]}"
+        yield self._folded(node, message, edit)
+
+    def _test(self, node: ast.If) -> Iterator[Decision]:
+        tree = self._context.module.tree
+        if not self._context.availability.settles(node.test):
+            return
+        condition = self._context.availability.reduce(node.test)
+        edit: Edit
+        if condition.value is None:
+            edit = ReplaceExpression(tree.span(node.test), condition.text)
+        elif condition.value:
+            edit = Hoist(tree.span(node), "body")
+            self.gone |= {n for stmt in node.orelse for n in ast.walk(stmt)}
+        elif node.orelse:
+            edit = Hoist(tree.span(node), "orelse")
+            self.gone |= {n for stmt in node.body for n in ast.walk(stmt)}
+        else:
+            edit = Drop(tree.span(node))
+            self.gone |= set(ast.walk(node))
+        message = "a test for Apex is folded"
+        yield self._folded(node, message, edit)
+
+    def _value(self, node: ast.expr) -> Iterator[Decision]:
+        """Fold an availability flag that stands in an expression: ``use_amp = fp16 and APEX_AVAILABLE``."""
+        tree = self._context.module.tree
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            return
+        if self._context.availability.known(node) is None:
+            return
+        top: ast.expr = node
+        up = tree.parents[top]
+        while isinstance(up, ast.BoolOp) or (
+            isinstance(up, ast.UnaryOp) and isinstance(up.op, ast.Not)
+        ):
+            top, up = up, tree.parents[up]
+        if isinstance(up, ast.If | ast.Assert) or node in self.gone or top in self.gone:
+            return
+        called = isinstance(up, ast.Call) and up.func is node
+        if isinstance(node, ast.Name) and (called or not self._context.availability.is_named(node)):
+            return
+        condition = self._context.availability.reduce(top)
+        text = condition.text if condition.value is None else str(condition.value)
+        if isinstance(up, ast.IfExp) and top is up.test and condition.value is not None:
+            kept = up.body if condition.value else up.orelse
+            others = [part for part in ast.walk(kept) if isinstance(part, ast.expr)]
+            sites = {site.node for site in self._context.sites}
+            if not any(
+                part in sites or self._context.availability.known(part) is not None
+                for part in others
+            ):
+                top, text = up, tree.segment(kept)
+        self.gone |= set(ast.walk(top))
+        edit = ReplaceExpression(tree.span(top), text)
+        yield self._folded(top, "a flag for Apex is folded", edit)
+
+    def _assertion(self, node: ast.Assert) -> Iterator[Decision]:
+        called = {part.func for part in ast.walk(node.test) if isinstance(part, ast.Call)}
+        if any(
+            self._context.availability.known(part)
+            for part in ast.walk(node.test)
+            if isinstance(part, ast.expr) and part not in called
+        ):
+            self.gone |= set(ast.walk(node))
+            edit = Drop(self._context.module.tree.span(node))
+            yield self._folded(node, "an assertion on Apex goes", edit)
+
+    def _none(self, node: ast.Assign | ast.AnnAssign) -> Iterator[Decision]:
+        """Drop ``amp = None`` and flags set at module level."""
+        targets = targets_of(node)
+        if len(targets) != 1 or not isinstance(targets[0], ast.Name):
+            return
+        target = targets[0]
+        flag = target.id in self._context.availability.flags and (
+            node.value is None
+            or isinstance(node.value, ast.Constant)
+            or (looks(node.value) and target.id not in asked_elsewhere(self._context))
+        )
+        nothing = is_none(node.value)
+        amp = nothing and self._context.project.external(self._context.module, target) in (
+            "apex.amp",
+            "apex",
+        )
+        if not (flag or amp):
+            return
+        up = self._context.module.tree.parents[node]
+        if isinstance(up, ast.Try) and in_branch(self._context.module.tree, node, up.body):
+            return
+        self.gone |= set(ast.walk(node))
+        edit = Drop(self._context.module.tree.span(node))
+        yield self._folded(node, f"`{target.id}` is not needed any more", edit)
+
+    def _global(self, node: ast.Global) -> Iterator[Decision]:
+        names = [n for n in node.names if not _apex_global(self._context, n)]
+        if len(names) == len(node.names):
+            return
+        span = self._context.module.tree.span(node)
+        edit: Edit = Replace(span, f"global {', '.join(names)}") if names else Drop(span)
+        self.gone |= set(ast.walk(node))
+        yield self._folded(node, "Apex is no global any more", edit)
+
+    def _folded(self, node: ast.expr | ast.stmt, message: str, edit: Edit) -> Decision:
+        return decision(self._rule, Status.ROUTINE, self._context.module, node, message, [edit])
 
 
 def _bound(node: ast.AST) -> set[str]:
     if isinstance(node, ast.Import | ast.ImportFrom):
         return {imported_name(alias) for alias in node.names}
     return defs(node) if isinstance(node, ast.stmt) else set()
-
-
-def _try(context: FileContext, rule: Rule, node: ast.Try, gone: set[ast.AST]) -> Iterator[Decision]:
-    tree = context.module.tree
-    unused = node.body + node.orelse if context.availability.installed else []
-    if not all(_vanishes(context, stmt) for stmt in unused) or node.finalbody:
-        return
-    message = "the guard around the import of Apex goes"
-    fallback = [
-        h for h in node.handlers if any(_rebinds_native(context, node, stmt) for stmt in h.body)
-    ]
-    if fallback:
-        index = node.handlers.index(fallback[0])
-        edit: Edit = Hoist(tree.span(node), f"handlers[{index}]")
-        kept = set(ast.walk(fallback[0]))
-        gone |= {n for n in ast.walk(node) if n not in kept}
-    else:
-        asked = [name for name in asked_elsewhere(context) if sets(node, name)]
-        flags = "\n".join(f"{name} = {value(context)}" for name in asked)
-        edit = Replace(tree.span(node), flags) if asked else Drop(tree.span(node))
-        gone |= set(ast.walk(node))
-        if asked:
-            message = f"the guard around the import of Apex goes; other files ask {asked[0]}"
-    yield decision(rule, Status.ROUTINE, context.module, node, message, [edit])
 
 
 def _vanishes(context: FileContext, stmt: ast.stmt) -> bool:
@@ -146,117 +255,6 @@ def _log_names(node: ast.Try) -> set[str]:
         if isinstance(stmt, ast.Assign) and root(stmt.value) == "logging"
         for name in defs(stmt)
     }
-
-
-def _test(context: FileContext, rule: Rule, node: ast.If, gone: set[ast.AST]) -> Iterator[Decision]:
-    tree = context.module.tree
-    if not context.availability.settles(node.test):
-        return
-    condition = context.availability.reduce(node.test)
-    edit: Edit
-    if condition.value is None:
-        edit = ReplaceExpression(tree.span(node.test), condition.text)
-    elif condition.value:
-        edit = Hoist(tree.span(node), "body")
-        gone |= {n for stmt in node.orelse for n in ast.walk(stmt)}
-    elif node.orelse:
-        edit = Hoist(tree.span(node), "orelse")
-        gone |= {n for stmt in node.body for n in ast.walk(stmt)}
-    else:
-        edit = Drop(tree.span(node))
-        gone |= set(ast.walk(node))
-    message = "a test for Apex is folded"
-    yield decision(rule, Status.ROUTINE, context.module, node, message, [edit])
-
-
-def _value(
-    context: FileContext, rule: Rule, node: ast.expr, gone: set[ast.AST]
-) -> Iterator[Decision]:
-    """Fold an availability flag that stands in an expression: ``use_amp = fp16 and APEX_AVAILABLE``."""
-    tree = context.module.tree
-    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-        return
-    if context.availability.known(node) is None:
-        return
-    top: ast.expr = node
-    up = tree.parents[top]
-    while isinstance(up, ast.BoolOp) or (
-        isinstance(up, ast.UnaryOp) and isinstance(up.op, ast.Not)
-    ):
-        top, up = up, tree.parents[up]
-    if isinstance(up, ast.If | ast.Assert) or node in gone or top in gone:
-        return
-    called = isinstance(up, ast.Call) and up.func is node
-    if isinstance(node, ast.Name) and (called or not context.availability.is_named(node)):
-        return
-    condition = context.availability.reduce(top)
-    text = condition.text if condition.value is None else str(condition.value)
-    if isinstance(up, ast.IfExp) and top is up.test and condition.value is not None:
-        kept = up.body if condition.value else up.orelse
-        others = [part for part in ast.walk(kept) if isinstance(part, ast.expr)]
-        sites = {site.node for site in context.sites}
-        if not any(
-            part in sites or context.availability.known(part) is not None for part in others
-        ):
-            top, text = up, tree.segment(kept)
-    gone |= set(ast.walk(top))
-    edit = ReplaceExpression(tree.span(top), text)
-    yield decision(rule, Status.ROUTINE, context.module, top, "a flag for Apex is folded", [edit])
-
-
-def _assertion(
-    context: FileContext, rule: Rule, node: ast.Assert, gone: set[ast.AST]
-) -> Iterator[Decision]:
-    called = {part.func for part in ast.walk(node.test) if isinstance(part, ast.Call)}
-    if any(
-        context.availability.known(part)
-        for part in ast.walk(node.test)
-        if isinstance(part, ast.expr) and part not in called
-    ):
-        gone |= set(ast.walk(node))
-        edit = Drop(context.module.tree.span(node))
-        yield decision(
-            rule, Status.ROUTINE, context.module, node, "an assertion on Apex goes", [edit]
-        )
-
-
-def _none(
-    context: FileContext, rule: Rule, node: ast.Assign | ast.AnnAssign, gone: set[ast.AST]
-) -> Iterator[Decision]:
-    """Drop ``amp = None`` and flags set at module level."""
-    targets = targets_of(node)
-    if len(targets) != 1 or not isinstance(targets[0], ast.Name):
-        return
-    target = targets[0]
-    flag = target.id in context.availability.flags and (
-        node.value is None
-        or isinstance(node.value, ast.Constant)
-        or (looks(node.value) and target.id not in asked_elsewhere(context))
-    )
-    nothing = is_none(node.value)
-    amp = nothing and context.project.external(context.module, target) in ("apex.amp", "apex")
-    if not (flag or amp):
-        return
-    up = context.module.tree.parents[node]
-    if isinstance(up, ast.Try) and in_branch(context.module.tree, node, up.body):
-        return
-    gone |= set(ast.walk(node))
-    edit = Drop(context.module.tree.span(node))
-    yield decision(
-        rule, Status.ROUTINE, context.module, node, f"`{target.id}` is not needed any more", [edit]
-    )
-
-
-def _global(
-    context: FileContext, rule: Rule, node: ast.Global, gone: set[ast.AST]
-) -> Iterator[Decision]:
-    names = [n for n in node.names if not _apex_global(context, n)]
-    if len(names) == len(node.names):
-        return
-    span = context.module.tree.span(node)
-    edit: Edit = Replace(span, f"global {', '.join(names)}") if names else Drop(span)
-    gone |= set(ast.walk(node))
-    yield decision(rule, Status.ROUTINE, context.module, node, "Apex is no global any more", [edit])
 
 
 def _apex_global(context: FileContext, name: str) -> bool:
