@@ -134,8 +134,7 @@ class Home:
         if self.module_level:
             if function in self.carriers.parameters:
                 self.callers.refuse_escaping(function, node)
-            known = (self.made, self.carriers, function, node, self.name)
-            return of_file.reached(*known, self.elsewhere, self._parameter)
+            return of_file.reached(self, function, node, self._parameter)
         if function in self.carriers.parameters:
             self.callers.refuse_escaping(function, node)
             return self.name

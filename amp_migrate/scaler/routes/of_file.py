@@ -4,38 +4,35 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from amp_migrate.project import Function
 from amp_migrate.project.reach import reachable
 from amp_migrate.scaler.reach.out_of_reach import Inits
 from amp_migrate.scaler.routes.carriers import Carriers
-from amp_migrate.scaler.routes.of_other_file import OtherFiles
+
+if TYPE_CHECKING:
+    from amp_migrate.scaler.home import Home
 
 
 def reached(
-    made: Inits,
-    carriers: Carriers,
-    function: Function,
-    node: ast.AST,
-    name: str,
-    elsewhere: OtherFiles,
-    hand: Callable[[Function, ast.AST], str],
+    home: Home, function: Function, node: ast.AST, hand: Callable[[Function, ast.AST], str]
 ) -> str:
     """Return how a function reaches the scaler: as the variable, through what amp travelled by, or by a parameter.
 
     `hand` lets the calls of a function of another file, which does not import this one, give it the scaler. Raises `Cannot`
     where they cannot, and where amp is handed on before the scaler is made.
     """
-    inits = made.sites
+    made, inits, carriers = home.made, home.inits, home.carriers
     if carriers.published or carriers.empty or not all(_goes_along(made, carriers)):
         reason = "amp itself is handed on, and a variable would not go with it"
         raise made.unreachable(function, node, reason)
     if function in carriers.parameters:
-        return name
+        return home.name
     if carriers.stored and function in carriers.paths:
-        return f"{carriers.paths[function]}.{name}"
+        return f"{carriers.paths[function]}.{home.name}"
     if not inits or any(f.module is not function.module for f in inits):
-        imported = elsewhere.reached(function, node) if inits else None
+        imported = home.elsewhere.reached(function, node) if inits else None
         if imported is not None:
             return imported
         alone = function.node is not None and len({f.module for f in inits}) == 1
@@ -43,7 +40,7 @@ def reached(
             return hand(function, node)  # nothing in its course makes the variable anew
         reason = "it stands in another file"
         raise made.unreachable(function, node, reason, made.places)
-    return name
+    return home.name
 
 
 def _goes_along(made: Inits, carriers: Carriers) -> list[bool]:
