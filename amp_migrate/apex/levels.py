@@ -19,8 +19,7 @@ def possible(module: Module, node: ast.expr) -> frozenset[str]:
 
 def chosen(module: Module, node: ast.expr) -> ast.IfExp | None:
     """Return the choice that a variable keeps, bound once to one by a flag that nothing in the file sets anew."""
-    bound = module.scopes.bound(node) if isinstance(node, ast.Name) else []
-    value = assigned(module.tree, bound[0]) if len(bound) == 1 else None
+    value = module.scopes.only_value(node)
     if not isinstance(value, ast.IfExp):
         return None
     test = value.test

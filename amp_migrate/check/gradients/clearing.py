@@ -17,7 +17,6 @@ from amp_migrate.protocol.faults import Place
 
 _STALE = "used again, as nothing clears them behind the step:"
 _LOST = "cleared before the step:"
-_UNCHANGED = "cleared where no rule says it:"
 
 
 class Holds(Mark):

@@ -17,7 +17,7 @@ from amp_migrate.placement.reads.gradients import Use
 from amp_migrate.placement.reads.reported import scaled_reads
 from amp_migrate.placement.reads.whose import of_one
 from amp_migrate.placement.steps.indirect import indirect
-from amp_migrate.placement.unscaling.moving import across
+from amp_migrate.placement.unscaling.moving import Across
 from amp_migrate.placement.unscaling.pending import behind_backward
 from amp_migrate.placement.unscaling.rehearsal import cleared, cleared_optimizer, place
 from amp_migrate.placement.unscaling.through import unscale_through
@@ -177,7 +177,7 @@ def _unscale(
             refuse_kept(unit, step, first, skips, by_norm=True)
             result.outside = skips
         return result
-    result = across(unit, result, step, limit, outside, found, elsewhere)
+    result = Across(unit, step, limit, outside).unscale(result, found, elsewhere)
     if not result.moved:
         written = {name for use in outside for name in defs(use.statement)}
         refuse_kept(unit, step, first, limit, by_norm=bool(written & uses(limit.test)))

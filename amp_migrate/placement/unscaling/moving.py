@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from amp_migrate.facts.paths import defs, uses
 from amp_migrate.facts.tree import Tree
@@ -22,103 +23,117 @@ from amp_migrate.training.steps import (
     outermost_anchor,
 )
 
+_OTHER = (
+    "gradients are read on every micro-batch by code that does other things too, and can be unscaled only "
+    "once per step"
+)
+_MOVE = "read them inside `if {test}:` and leave the rest where it is, then run again"
+_UNTRAINED = (
+    "what is found in gradients is reported or collected here where no backward ran, too, and they can be "
+    "unscaled only behind one"
+)
+_REPORT = "report them inside `if {test}:` alone, or run the backward there too, then run again"
+_SEVERAL = (
+    "gradients are clipped on every micro-batch, and can be unscaled only once per step, which is taken in "
+    "several places"
+)
+_NORM = "gradients are clipped on every micro-batch, and the norm is used where no step is taken"
+_INTO = "move the clip and what uses its norm into `if {test}:`, then run again"
 
-def across(
-    unit: Unit,
-    result: Unscale,
-    step: Step,
-    limit: ast.If,
-    outside: list[Use],
-    found: list[Use],
-    steps: list[Step],
-) -> Unscale:
-    """Gradients are read outside the `if` that steps: move the reads in, or unscale on every pass.
 
-    `steps` are all that may take those gradients, which the reads must come before wherever they move to.
-    """
-    tree = step.tree
-    tops = list(dict.fromkeys(_top(tree, use.statement, limit) for use in outside))
-    written = {name for top in tops for name in defs(top)}
-    result.accumulates = _in_a_window(step, outside) or accumulates(
-        unit, step.function, step.anchor, limit
-    )
-    more = [top for top in tops if does_more(unit, top) or _is_around(top, outside)]
-    told = more or any(tells(unit, top) for top in tops)
-    if written & uses(limit.test) or (told and not result.accumulates):
-        result.outside = limit
+@dataclass(frozen=True, eq=False, slots=True)
+class Across:
+    """Gradients that are read `outside` of the `if` by which their step waits for several micro-batches."""
+
+    unit: Unit
+    step: Step
+    limit: ast.If
+    outside: list[Use]
+
+    def unscale(self, result: Unscale, found: list[Use], steps: list[Step]) -> Unscale:
+        """Move the reads in, or unscale on every pass.
+
+        `steps` are all that may take those gradients, which the reads must come before wherever they move to.
+        """
+        unit, step, limit, tree = self.unit, self.step, self.limit, self.step.tree
+        tops = list(dict.fromkeys(_top(tree, use.statement, limit) for use in self.outside))
+        written = {name for top in tops for name in defs(top)}
+        result.accumulates = self._is_in_a_window() or accumulates(
+            unit, step.function, step.anchor, limit
+        )
+        more = [top for top in tops if does_more(unit, top) or _is_around(top, self.outside)]
+        told = more or any(tells(unit, top) for top in tops)
+        if written & uses(limit.test) or (told and not result.accumulates):
+            result.outside = limit
+            return result
+        if more:
+            raise self._cannot(more[0], _OTHER, _MOVE)
+        between = tree.block(limit)[position(tree, tops[-1]) + 1 : position(tree, limit)]
+        if result.accumulates:
+            result.reports = [stmt for stmt in between if _calls_using(stmt, written) == [stmt]]
+            tops += result.reports
+        after = [*between, *_behind(tree, limit)]
+        later = [stmt for stmt in after if stmt not in tops and written & uses(stmt)]
+        if later and not result.accumulates:
+            result.outside = limit
+            return result
+        if later:
+            self._await_step(result, written, later)
+        self._refuse_losing([*(tops if told else result.reports), *result.guarded])
+        inner = [u.statement for u in found if inside(tree, u.statement, limit)]
+        result.moved = tops
+        result.before = min([*inner, outermost_anchor(step, steps), self._ahead(steps)], key=key)
         return result
-    if more:
-        raise _cannot(step, limit, more[0])
-    between = tree.block(limit)[position(tree, tops[-1]) + 1 : position(tree, limit)]
-    if result.accumulates:
-        result.reports = [stmt for stmt in between if _calls_using(stmt, written) == [stmt]]
-        tops += result.reports
-    after = [*between, *_behind(tree, limit)]
-    later = [stmt for stmt in after if stmt not in tops and written & uses(stmt)]
-    if later and not result.accumulates:
-        result.outside = limit
-        return result
-    if later:
-        _await_step(result, step, limit, outside, written, later)
-    _refuse_losing(unit, result, step, limit, outside, tops if told else result.reports)
-    inner = [u.statement for u in found if inside(tree, u.statement, limit)]
-    result.moved = tops
-    result.before = min(
-        [*inner, outermost_anchor(step, steps), _ahead(step, limit, outside, steps)], key=key
-    )
-    return result
 
+    def _is_in_a_window(self) -> bool:
+        """Tell whether gradients are read in a loop over micro-batches behind which the step stands."""
+        tree, call = self.step.tree, self.step.call
+        return any(
+            isinstance(level, Loop) and holds_backward(level) and not inside(tree, call, level)
+            for use in self.outside
+            for level in levels(tree, use.statement)
+        )
 
-def _in_a_window(step: Step, outside: list[Use]) -> bool:
-    """Tell whether gradients are read in a loop over micro-batches behind which the step stands."""
-    tree = step.tree
-    return any(
-        isinstance(level, Loop) and holds_backward(level) and not inside(tree, step.call, level)
-        for use in outside
-        for level in levels(tree, use.statement)
-    )
+    def _refuse_losing(self, telling: list[ast.stmt]) -> None:
+        """Raise `Cannot` where what is reported of gradients runs less often than a backward, or tells of more than them."""
+        for use in self.outside if telling else ():
+            if may_be_untrained(self.unit, self.step.function, use.node):
+                raise self._cannot(use.node, _UNTRAINED, _REPORT)
+        read = {use.node for use in self.outside}
+        norms = {name for use in self.outside for name in defs(use.statement)}
+        for stmt in telling:
+            if tells_more(self.step.module, stmt, read, norms):
+                raise self._cannot(stmt, _OTHER, _MOVE)
 
+    def _ahead(self, steps: list[Step]) -> ast.stmt:
+        """Return the statement within the `if` that steps which holds the first of all steps, whichever way its tests go."""
+        step = self.step
+        anchors = [step.anchor, *(other.anchor for other in steps)]
+        ahead = children_of(step.tree, anchors)[0]
+        if not inside(step.tree, ahead, self.limit) or ahead is self.limit:
+            raise self._cannot(
+                self.outside[0].node,
+                _SEVERAL,
+                f"clip straight before each {step.text}.step(), then run again",
+            )
+        return ahead
 
-def _cannot(step: Step, limit: ast.If, reading: ast.stmt) -> Cannot:
-    return Cannot(
-        "AMP908",
-        step.module,
-        reading,
-        "gradients are read on every micro-batch by code that does other things too, and can be unscaled only "
-        "once per step",
-        f"read them inside `if {ast.unparse(limit.test)}:` and leave the rest where it is, then run again",
-    )
+    def _await_step(self, result: Unscale, written: set[str], later: list[ast.stmt]) -> None:
+        """Let what uses the norm of a moved clip on every micro-batch ask whether there is one."""
+        guarded = [s for stmt in later for s in _calls_using(stmt, written)]
+        used = {name for stmt in guarded for name in uses(stmt) & written}
+        if (
+            any(written & uses(stmt) for stmt in later if not _calls_using(stmt, written))
+            or not used
+        ):
+            raise self._cannot(self.outside[0].node, _NORM, _INTO)
+        result.limit = self.limit
+        result.pending = tuple(sorted(used))
+        result.guarded = guarded
 
-
-def _refuse_losing(
-    unit: Unit,
-    result: Unscale,
-    step: Step,
-    limit: ast.If,
-    outside: list[Use],
-    moved: list[ast.stmt],
-) -> None:
-    """Raise `Cannot` where what is reported of gradients runs less often than a backward, or tells of more than them."""
-    telling = [*moved, *result.guarded]
-    for use in outside if telling else ():
-        if may_be_untrained(unit, step.function, use.node):
-            raise _untrained(step, limit, use.node)
-    read = {use.node for use in outside}
-    norms = {name for use in outside for name in defs(use.statement)}
-    for stmt in telling:
-        if tells_more(step.module, stmt, read, norms):
-            raise _cannot(step, limit, stmt)
-
-
-def _untrained(step: Step, limit: ast.If, reading: ast.AST) -> Cannot:
-    return Cannot(
-        "AMP908",
-        step.module,
-        reading,
-        "what is found in gradients is reported or collected here where no backward ran, too, and they can be "
-        "unscaled only behind one",
-        f"report them inside `if {ast.unparse(limit.test)}:` alone, or run the backward there too, then run again",
-    )
+    def _cannot(self, reading: ast.AST, message: str, advice: str) -> Cannot:
+        advice = advice.replace("{test}", ast.unparse(self.limit.test))
+        return Cannot("AMP908", self.step.module, reading, message, advice)
 
 
 def _behind(tree: Tree, limit: ast.If) -> Iterator[ast.stmt]:
@@ -135,46 +150,6 @@ def _is_around(stmt: ast.stmt, uses_of: list[Use]) -> bool:
     return any(use.node in heads for use in uses_of) and not all(
         isinstance(inner, ast.Pass) for inner in stmt.body
     )
-
-
-def _ahead(step: Step, limit: ast.If, outside: list[Use], steps: list[Step]) -> ast.stmt:
-    """Return the statement within the `if` that steps which holds the first of all steps, whichever way its tests go."""
-    anchors = [step.anchor, *(other.anchor for other in steps)]
-    ahead = children_of(step.tree, anchors)[0]
-    if not inside(step.tree, ahead, limit) or ahead is limit:
-        raise Cannot(
-            "AMP908",
-            step.module,
-            outside[0].node,
-            "gradients are clipped on every micro-batch, and can be unscaled only once per step, which is taken in "
-            "several places",
-            f"clip straight before each {step.text}.step(), then run again",
-        )
-    return ahead
-
-
-def _await_step(
-    result: Unscale,
-    step: Step,
-    limit: ast.If,
-    outside: list[Use],
-    written: set[str],
-    later: list[ast.stmt],
-) -> None:
-    """Let what uses the norm of a moved clip on every micro-batch ask whether there is one."""
-    guarded = [s for stmt in later for s in _calls_using(stmt, written)]
-    used = {name for stmt in guarded for name in uses(stmt) & written}
-    if any(written & uses(stmt) for stmt in later if not _calls_using(stmt, written)) or not used:
-        raise Cannot(
-            "AMP908",
-            step.module,
-            outside[0].node,
-            "gradients are clipped on every micro-batch, and the norm is used where no step is taken",
-            f"move the clip and what uses its norm into `if {ast.unparse(limit.test)}:`, then run again",
-        )
-    result.limit = limit
-    result.pending = tuple(sorted(used))
-    result.guarded = guarded
 
 
 def _calls_using(stmt: ast.stmt, names: set[str]) -> list[ast.stmt]:
