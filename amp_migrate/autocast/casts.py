@@ -251,8 +251,7 @@ class Casts:
             advice = f"pass the flag that turns AMP on to {who}, then run again"
         raise Cannot(
             "AMP901",
-            function.module,
-            node,
+            *function.at(node),
             message,
             advice,
         )

@@ -53,8 +53,7 @@ def argument(
     if not _comes_first(project, function, stmt, node):
         raise Cannot(
             "AMP904",
-            function.module,
-            node,
+            *function.at(node),
             "this needs casts, and stands where it runs after other code of its statement, several times or not at all",
             "give its result a name in a statement of its own, where it is to run, then run again",
         )

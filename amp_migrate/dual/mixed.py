@@ -28,8 +28,7 @@ def refuse_doubled(project: Project, found: list[Site]) -> None:
             ):
                 raise Cannot(
                     "AMP912",
-                    function.module,
-                    node,
+                    *function.at(node),
                     f"{spoken(function)} uses both native AMP and Apex, and it is not known which of the two runs when",
                     "delete one of the two here, then run again",
                 )

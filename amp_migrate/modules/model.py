@@ -86,6 +86,10 @@ class Function:
         body = [] if self.node is None else behind_docstring(self.node)
         return body[0].value if len(body) == 1 and isinstance(body[0], ast.Return) else None
 
+    def at(self, node: ast.AST) -> tuple[Module, ast.AST]:
+        """Return the place of one of its nodes, as a refusal names it."""
+        return self.module, node
+
     @property
     def scope(self) -> FunctionNode | ast.Module:
         """The node that holds the statements."""

@@ -106,8 +106,7 @@ def _silent(unit: Unit, function: Function) -> Cannot:
     place = Place(function.module.path, function.module.tree.span(first))
     return Cannot(
         "AMP901",
-        function.module,
-        first,
+        *function.at(first),
         f"{', '.join(paths)} keeps Apex, and runs what would be native here",
         f"migrate {', '.join(paths)} by hand first, then run again",
         (place,),

@@ -234,8 +234,7 @@ def _reach_callers(unit: Unit, function: Function) -> None:
         if unit.project.external(giver.module, given) not in HANDED_ON:
             raise Cannot(
                 "AMP909",
-                call.function.module,
-                call.call,
+                *call.function.at(call.call),
                 f"whether this call passes amp or something else to {function.qualname}() is not known",
                 f"import amp where {function.qualname}() uses it instead of passing it on, then run again",
             )

@@ -183,8 +183,7 @@ class Runners:
                 if not _calls(function, model) and not _casts(self._project, function):
                     raise Cannot(
                         "AMP904",
-                        function.module,
-                        function.node or made.statement,
+                        *function.at(function.node or made.statement),
                         f"{self.library.name} calls {function.qualname}(), which does not call the model itself: it is not known where "
                         "autocast belongs",
                         "put its forward passes and losses under `with torch.cuda.amp.autocast():`, then run again",

@@ -93,8 +93,7 @@ def refuse_beside(
             if function is other and not _alternate(tree, call, initializes):
                 raise Cannot(
                     "AMP901",
-                    function.module,
-                    call,
+                    *function.at(call),
                     f"this {cls.qualname} trains without amp beside an object that calls amp.initialize, whose casts hold for both",
                     f"make the {cls.qualname} in a function of its own, or let it scale its loss as well, then run again",
                 )

@@ -37,8 +37,7 @@ def reached(unit: Unit, function: Function, text: str, at: ast.stmt) -> str:
                 return text  # a tuple that is unpacked gives it as well
             raise Cannot(
                 "AMP907",
-                function.module,
-                at,
+                *function.at(at),
                 f"gradients of {text} are read here, and `{base}` gets its optimizer only later",
                 f"make `{base}` before this, then run again",
             )

@@ -66,8 +66,7 @@ def _common(home: Home, function: Function, node: ast.AST, member: Class) -> Cla
     if common is None or sets(member, home.name):
         raise Cannot(
             "AMP901",
-            function.module,
-            node,
+            *function.at(node),
             f"this may be a {member.qualname}, which has no GradScaler, instead of a {keeper}",
             f"let {member.qualname} and {keeper} inherit from one class, then run again",
         )

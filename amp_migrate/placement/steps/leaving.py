@@ -73,8 +73,7 @@ def _needs_update(
     if open_marks:
         raise Cannot(
             "AMP905",
-            function.module,
-            jump,
+            *function.at(jump),
             "this leaves the iteration behind a clip or a step that not every iteration comes to",
             "leave the iteration before the clip and the step, or behind both, then run again",
         )

@@ -43,8 +43,7 @@ def shared(unit: Unit) -> Shared:
             alone = next(site for site in sites if site not in together)
             raise Cannot(
                 "AMP905",
-                alone.function.module,
-                alone.call,
+                *alone.function.at(alone.call),
                 f"{spoken(helper)} is the only step here, and elsewhere one of several after one backward",
                 f"step the optimizers where the backward runs instead of in {spoken(helper)}, then run again",
             )

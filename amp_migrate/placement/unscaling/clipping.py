@@ -123,8 +123,7 @@ def _targets(
     if not written:
         raise Cannot(
             "AMP907",
-            function.module,
-            use.node,
+            *function.at(use.node),
             "gradients are read here, and it is not known which optimizer they belong to, so they cannot be unscaled",
             "read them in the function that steps the optimizer, before the step, then run again",
         )
@@ -212,8 +211,7 @@ def _before_any(course: Course, result: Unscale, steps: list[Step]) -> Unscale:
     if way is not None:
         raise Cannot(
             "AMP908",
-            course.function.module,
-            result.before,
+            *course.function.at(result.before),
             "gradients are read on micro-batches that do not step, and can be unscaled only once per step",
             f"read them straight before each {steps[0].text}.step(), then run again",
         )

@@ -112,8 +112,7 @@ def refuse_unscaled_windows(unit: Unit, unscales: list[Unscale]) -> None:
             if any(_waits(unit, step, function)):
                 raise Cannot(
                     "AMP908",
-                    function.module,
-                    unscale.before,
+                    *function.at(unscale.before),
                     f"gradients are read here on every micro-batch, {spoken(step.function)} does not step on each, and "
                     "they can be unscaled only once per step",
                     f"read them in {spoken(step.function)}, straight before {step.text}.step(), then run again",

@@ -156,8 +156,7 @@ def _refuse_used(context: Context, site: Site) -> None:
         if target(project, call.call) is None:
             raise Cannot(
                 "AMP909",
-                call.function.module,
-                call.call,
+                *call.function.at(call.call),
                 f"this call may reach {site.function.name}(), which calls Apex ({site.place}), or another function",
                 f"let this call reach {site.function.name}() alone, then run again",
                 (site.place,),

@@ -20,8 +20,7 @@ def refuse_missing(project: Project, function: Function, node: ast.AST, text: st
     if holder and _is_asked(function, holder) and _may_lack(project, function, node, holder):
         raise Cannot(
             "AMP901",
-            function.module,
-            node,
+            *function.at(node),
             f"this needs the GradScaler of `{holder}`, which may be None here",
             f"ask for `{holder}` above this line and leave where it is None, then run again",
         )

@@ -130,8 +130,7 @@ def refuse_before(
     if not any(_may_serve(project, function, maker, node) for maker in makers):
         raise OutOfReach(
             "AMP901",
-            function.module,
-            node,
+            *function.at(node),
             "this needs the GradScaler, which amp.initialize makes only later",
             "move amp.initialize above this line, then run again",
         )
@@ -189,8 +188,7 @@ def refuse_hidden(function: Function, node: ast.AST, text: str) -> None:
     if "." in text and root in function.parameters.names:
         raise Cannot(
             "AMP901",
-            function.module,
-            node,
+            *function.at(node),
             f"the parameter `{root}` of {function.qualname}() hides the `{root}` that holds the GradScaler",
             f"rename the parameter `{root}` of {function.qualname}(), then run again",
         )

@@ -28,8 +28,7 @@ def refuse_either(home: Home) -> None:
                     continue  # It raises TypeError there, with the scaler and without.
                 raise OutOfReach(
                     "AMP901",
-                    site.function.module,
-                    site.call,
+                    *site.function.at(site.call),
                     f"this call runs {spoken(function)}, which needs the GradScaler, or {spoken(callee)}, which takes none",
                     f"give {spoken(callee)} one more parameter, its last, which it does not read, then run again",
                 )

@@ -232,8 +232,7 @@ class Returning:
                 if not alike and not exclusive(function.module.tree, call, other):
                     raise Cannot(
                         "AMP901",
-                        function.module,
-                        max(call, other, key=key),
+                        *function.at(max(call, other, key=key)),
                         f"{callee.qualname}() calls amp.initialize again with other settings, of which Apex keeps one loss scale",
                         f"call {callee.qualname}() with the same settings for both, then run again",
                     )
@@ -278,8 +277,7 @@ class Returning:
             if receiver.name != SPARE and receiver.other_arm is not None:
                 raise Cannot(
                     "AMP901",
-                    receiver.function.module,
-                    receiver.call,
+                    *receiver.function.at(receiver.call),
                     "the GradScaler is needed behind this, and only one arm of the expression calls amp.initialize",
                     "write it as an `if` statement that calls amp.initialize(..., enabled=False) otherwise, then run again",
                 )
