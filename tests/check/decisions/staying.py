@@ -54,7 +54,7 @@ _WRONG = {
         'default changed: before.py: half': (('    def __init__(self, model, half=False):\n', '    def __init__(self, model, half=True):\n'),),
         'decorator dropped: before.py: torch.no_grad()': (('    @torch.no_grad()\n', ''),),
         'call dropped .cuda: before.py: torch.from_numpy(np.ascontiguousarray(image)).cuda()': (('        tensor = torch.from_numpy(np.ascontiguousarray(image)).cuda()\n', '        tensor = torch.from_numpy(np.ascontiguousarray(image))\n'),),
-        'number : before.py: return scores.softmax(dim=1).cpu().numpy()': (('        return scores.softmax(dim=1).cpu().numpy()\n', '        return scores.softmax(dim=4).cpu().numpy()\n'),),
+        'number : before.py: return scores.softmax(dim=1).cpu().numpy()': (('        return scores.softmax(dim=1).float().cpu().numpy()\n', '        return scores.softmax(dim=4).float().cpu().numpy()\n'),),
     },
     'checkpoint/trainer_methods': {
         "drop load_state_dict: before.py: self.model.load_state_dict(state['model'])": (('        self.model.load_state_dict(state["model"])\n', ''),),
