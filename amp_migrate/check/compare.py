@@ -16,6 +16,7 @@ from amp_migrate.check.events.presence import always_there
 from amp_migrate.check.events.results import paired
 from amp_migrate.check.events.sides import Key, Side, side_of
 from amp_migrate.check.events.traces import Automaton, Difference
+from amp_migrate.check.gradients.clipped import clipped
 from amp_migrate.check.gradients.inside import stepped_inside
 from amp_migrate.check.gradients.joint import apart
 from amp_migrate.check.gradients.mixed import mixed_up
@@ -86,6 +87,7 @@ def compare(before: Program, after: Program, claims: Claims) -> Comparison:
         *moved(old, new, claims),
         *misread(old, new, claims),
         *mixed_up(old, new),
+        *clipped(old, new),
         *computed(old, new, every, claims),
     )
     for name, difference in (*forwards.differences(), *others):

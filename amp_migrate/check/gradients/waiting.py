@@ -99,7 +99,7 @@ def _cleared(objects: Objects) -> dict[ast.AST, frozenset[int]]:
 
 def fed(old: Side, new: Side) -> dict[ast.AST, frozenset[int]]:
     """Return the optimizers of the new text to whose gradients each scaled backward of it adds."""
-    same = _same(old, new)
+    same = same_optimizers(old, new)
     found: dict[ast.AST, frozenset[int]] = {}
     for name in old.functions.keys() & new.functions.keys():
         given = {
@@ -140,7 +140,7 @@ def _parts(project: Project, module: Module, given: ast.expr) -> Iterator[ast.ex
         yield from value.elts if isinstance(value, ast.List | ast.Tuple) else [value]
 
 
-def _same(old: Side, new: Side) -> dict[int, int]:
+def same_optimizers(old: Side, new: Side) -> dict[int, int]:
     """Return the optimizers of the new text by those of the old one: made by the same calls, or called the same in a file."""
     made = {maker: number for number, maker in _makers(new)}
     named = _named(new)

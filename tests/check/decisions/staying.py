@@ -12,6 +12,9 @@ _WRONG = {
         'drop Expr: before.py: label.fill_(fake_label)': (('        label.fill_(fake_label)\n', ''),),
     },
     'several/gan_one_loss_each': {
+        'clip of the other network': (('clip_grad_norm_(discriminator.parameters()', 'clip_grad_norm_(generator.parameters()'),),
+        'clip of the other optimizer': (('clip_grad_norm_(discriminator.parameters()', "clip_grad_norm_([p for g in opt_g.param_groups for p in g['params']]"),),
+        'clip of some parameters': (('clip_grad_norm_(discriminator.parameters()', 'clip_grad_norm_([p for p in discriminator.parameters() if p.ndim > 1]'),),
         'binop left: before.py: real = torch.randn(6, 3) * 0.5 + 1': (('        real = torch.randn(6, 3) * 0.5 + 1\n', '        real = torch.randn(6, 3) + 1\n'),),
         'number : before.py: real = torch.randn(6, 3) * 0.5 + 1': (('        real = torch.randn(6, 3) * 0.5 + 1\n', '        real = torch.randn(6, 6) * 0.5 + 1\n'),),
         'call dropped .item: before.py: d_loss.item()': (('        print(repr(d_loss.item()), repr(g_loss.item()))\n', '        print(repr(d_loss), repr(g_loss.item()))\n'),),
