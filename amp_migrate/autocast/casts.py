@@ -26,6 +26,7 @@ from amp_migrate.placement.making.later import Later
 from amp_migrate.plan.cannot import Cannot, spoken
 from amp_migrate.project import Function
 from amp_migrate.project.imported import coming
+from amp_migrate.project.programs import run_from
 from amp_migrate.project.reach import reachable
 from amp_migrate.project.relatives import family
 from amp_migrate.project.rounds import may_follow
@@ -268,9 +269,12 @@ class Casts:
         origin = creation.site.function
         known = self._reach.get(origin)
         if known is None:
-            starts = set(coming(self._unit.project, [(origin, creation.site.node)]).functions)
+            project = self._unit.project
+            starts = set(coming(project, [(origin, creation.site.node)]).functions)
+            files = run_from(project, [f for f in starts if not project.callers(f)] or starts)
             starts |= {f for start in starts for f in _called_unseen(self._unit, start)}
-            known = self._reach[origin] = set(closure(starts, self._run))
+            ran = closure(starts, self._run)
+            known = self._reach[origin] = {f for f in ran if f.module.path in files}
         return known
 
     def _run(self, function: Function) -> set[Function]:

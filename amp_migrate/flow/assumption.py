@@ -83,6 +83,11 @@ class Assumption:
         """Return what is known of a term itself; None if nothing is."""
         return self._by_text.get(term.text)
 
+    def says(self, text: str) -> bool:
+        """Tell whether a term of a spelling is known to count as true."""
+        stated = self._by_text.get(text)
+        return stated is not None and stated.truth
+
     def with_fact(self, term: Term, value: Value) -> Assumption:
         """Return the same with one term known; what was known of it before goes."""
         gone = [fact for fact in self.facts if fact.term.text == term.text]

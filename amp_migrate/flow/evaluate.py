@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from amp_migrate.flow.assumption import NOTHING, Assumption, Known, Truth, Value
-from amp_migrate.flow.terms import compared, term
+from amp_migrate.flow.terms import compared, divided, term
 
 _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Eq: operator.eq,
@@ -131,6 +131,12 @@ def _computed(node: ast.expr, assumption: Assumption) -> Value | None:
             return Known(-inner.value)
     if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
         left, right = value_of(node.left, assumption), value_of(node.right, assumption)
+        if isinstance(node.op, ast.Mod) and left == Known(0):
+            return left
+        divides = divided(node)
+        stated = None if divides is None else assumption.get(divides)
+        if stated is not None:
+            return Truth(not stated.truth)
         if isinstance(left, Known) and isinstance(right, Known):
             if isinstance(left.value, int | float) and isinstance(right.value, int | float):
                 try:

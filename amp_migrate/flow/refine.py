@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from amp_migrate.flow.assumption import NOTHING, Assumption, Known, Truth
 from amp_migrate.flow.evaluate import asks_bool, evaluate, pairs, value_of
-from amp_migrate.flow.terms import compared, term
+from amp_migrate.flow.terms import compared, divided, term
 
 
 def assume(stated: Mapping[str, object] | None = None, base: Assumption = NOTHING) -> Assumption:
@@ -50,7 +50,11 @@ def refine(assumption: Assumption, node: ast.expr, truth: bool) -> Assumption | 
             return _refine_joined(assumption, pairs(node), True, truth)
         return _refine_compared(assumption, node, truth)
     found = term(node)
-    return assumption if found is None else assumption.with_fact(found, Truth(truth))
+    if found is None:
+        return assumption
+    assumption = assumption.with_fact(found, Truth(truth))
+    divides = divided(node)
+    return assumption if divides is None else assumption.with_fact(divides, Truth(not truth))
 
 
 def _refine_joined(
@@ -90,6 +94,8 @@ def _refine_compared(assumption: Assumption, node: ast.Compare, truth: bool) -> 
         constant = value_of(other, assumption)
         spelled = term(one)
         if spelled is None or isinstance(one, ast.Constant) or not isinstance(constant, Known):
+            continue
+        if isinstance(value_of(one, assumption), Known):
             continue
         if constant.value is None or constant.kind is str:
             assumption = assumption.with_fact(spelled.of_object(), constant)

@@ -75,14 +75,69 @@ def compared(node: ast.Compare) -> tuple[Term | None, bool]:
     return found, op is positive
 
 
+@lru_cache(maxsize=1 << 14)
+def divided(node: ast.expr) -> Term | None:
+    """Return the term of the question whether a remainder is 0: it counts as false then."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mod):
+        return None
+    return compared(ast.Compare(node, [ast.Eq()], [ast.Constant(0)]))[0]
+
+
 def _pair(left: ast.expr, op: type[ast.cmpop], right: ast.expr, reads: set[Operand]) -> str | None:
     if isinstance(left, ast.Constant) and op in (ast.Eq, ast.Is):
         left, right = right, left
+    if op is ast.Eq:
+        left, right = _counted(left, right)
+        if isinstance(left, ast.BinOp) and isinstance(right, ast.Call):
+            one, other = (
+                _spell(left, reads),
+                length(right.args[0], reads) if is_len(right) else None,
+            )
+            return None if one is None or other is None else f"({one} Eq {other})"
     if op is ast.In and isinstance(right, ast.List | ast.Set):
         # made anew each time, and looked at only for what is in it
         right = ast.Tuple(right.elts)
     one, other = _spell(left, reads), _spell(right, reads)
     return None if one is None or other is None else f"({one} {op.__name__} {other})"
+
+
+def _counted(left: ast.expr, right: ast.expr) -> tuple[ast.expr, ast.expr]:
+    """Return the sides of a comparison as those of one with ``i + 1``, where they compare ``i`` with one less than a number."""
+    if isinstance(left, ast.BinOp) and isinstance(left.op, ast.Mod):
+        if _is_one_less(right, left.right):
+            more = ast.BinOp(left.left, ast.Add(), ast.Constant(1))
+            return ast.BinOp(more, ast.Mod(), left.right), ast.Constant(0)
+    elif isinstance(right, ast.BinOp) and _is_one_less(right, right.left):
+        return ast.BinOp(left, ast.Add(), ast.Constant(1)), right.left
+    return left, right
+
+
+def _is_one_less(node: ast.expr, than: ast.expr) -> bool:
+    if isinstance(node, ast.Constant) and isinstance(than, ast.Constant):
+        return type(node.value) is type(than.value) is int and node.value == than.value - 1
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
+        return False
+    one = isinstance(node.right, ast.Constant) and node.right.value == 1
+    return one and ast.dump(node.left) == ast.dump(than)
+
+
+def length(node: ast.expr, reads: set[Operand] | None = None) -> str | None:
+    """Return the spelling of how many items an expression gives, which reads what it reads."""
+    inner = _spell(node, set() if reads is None else reads)
+    return None if inner is None else f"len({inner})"
+
+
+def spelled(node: ast.expr) -> str | None:
+    """Return the spelling of an expression, and of how many items one gives."""
+    if isinstance(node, ast.Call) and is_len(node):
+        return length(node.args[0])
+    return _spell(node, set())
+
+
+def is_len(node: ast.Call) -> bool:
+    """Tell whether a call asks how many items something has."""
+    named = isinstance(node.func, ast.Name) and node.func.id == "len"
+    return named and len(node.args) == 1 and not node.keywords
 
 
 def _spell(node: ast.expr, reads: set[Operand]) -> str | None:

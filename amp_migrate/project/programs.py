@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,14 @@ from amp_migrate.project.once import kept, once
 from amp_migrate.values.written import is_handed_on
 
 if TYPE_CHECKING:
+    from amp_migrate.modules.model import Function
     from amp_migrate.project.project import Project
+
+
+_LOCATORS = frozenset(
+    {f"hydra.utils.{name}" for name in ("call", "get_class", "get_method", "instantiate")}
+    | {"pydoc.locate", "runpy.run_module", "runpy.run_path"}
+)
 
 
 def connected(project: Project) -> dict[str, int]:
@@ -65,6 +72,23 @@ def _beside(project: Project, path: str) -> frozenset[str]:
         return frozenset(project.modules)
     above = closure([path], lambda each: _importing(project).get(each, ()))
     return frozenset(closure(above, lambda each: imports(project, each)))
+
+
+def run_from(project: Project, entries: Iterable[Function]) -> frozenset[str]:
+    """Return the files of which something may run behind some functions: a script runs what it imports itself."""
+    if _locates(project):
+        return frozenset(project.modules)
+    found: set[str] = set()
+    for path, top in dict.fromkeys((f.module.path, f.node is None) for f in entries):
+        alone = top and not _imports_any(project) and not _importing(project).get(path)
+        found |= files_of(project, project.modules[path]) if alone else beside(project, path)
+    return frozenset(found)
+
+
+@once
+def _locates(project: Project) -> bool:
+    """Tell whether something asks a library for what a text names, in whatever file that stands."""
+    return any(project.external(m, call.func) in _LOCATORS for m, call in project.nodes(ast.Call))
 
 
 @once

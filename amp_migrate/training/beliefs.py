@@ -111,9 +111,15 @@ WRAPS_GIVEN = frozenset({"partial", "partialmethod", "trace", "vmap"})
 # What runs its first argument with what the others hold.
 RUNS_FIRST = frozenset({"filter", "functools.reduce", "itertools.starmap", "map"})
 
+# What gives the items of what it is given, one by one, and shows how far it came.
+SHOWS_PROGRESS = frozenset(
+    {"tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "tqdm.tqdm_notebook"}
+)
+
 # What goes through what it is given only as somebody goes through its result.
 LAZILY = frozenset(
-    {"enumerate", "filter", "iter", "map", "zip", "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm"}
+    {"enumerate", "filter", "iter", "map", "zip"}
+    | SHOWS_PROGRESS
     | {
         f"itertools.{name}"
         for name in (

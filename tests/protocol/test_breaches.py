@@ -23,6 +23,14 @@ _LOSS = "with torch.cuda.amp.autocast():\n    loss = F.cross_entropy(model(x), y
 _BACKWARD = "scaler.scale(loss).backward()\n"
 _STEP = "scaler.step(optimizer)\nscaler.update()\noptimizer.zero_grad()\n"
 _CLIP = "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n"
+_HEADED = f"""
+if {{first}}:
+    optimizer.zero_grad()
+{_LOSS}{_BACKWARD}
+if {{last}}:
+    scaler.step(optimizer)
+    scaler.update()
+"""
 _UNSCALE = "scaler.unscale_(optimizer)\n"
 
 
@@ -78,6 +86,10 @@ RIGHT = {
     + _LOSS
     + _BACKWARD
     + _STEP,
+    "cleared at the head of each window": _HEADED.format(first="i % 4 == 0", last="i % 4 == 3"),
+    "cleared at the head of windows, the last closed early": _HEADED.format(
+        first="i % k == 0", last="not (i + 1) % k or i == len(loader) - 1"
+    ),
     "scale set": _LOSS + _BACKWARD + _STEP + "scaler.update(min(scaler.get_scale(), 2.0**13))\n",
 }
 
@@ -170,6 +182,22 @@ WRONG = {
         Breach.UNCHECKED,
     ),
     "plain backward": (_LOSS + "loss.backward()\n" + _STEP, Breach.DIVIDED),
+    "cleared at the head of other windows": (
+        _HEADED.format(first="i % 3 == 0", last="i % 4 == 3"),
+        Breach.MIXED,
+    ),
+    "cleared at the head of windows that begin elsewhere": (
+        _HEADED.format(first="(i + 1) % 4 == 0", last="i % 4 == 0"),
+        Breach.MIXED,
+    ),
+    "cleared at the head of windows counted by what the loop sets anew": (
+        _HEADED.format(first="i % 4 == 0", last="i % 4 == 3") + "for i in range(9):\n    pass\n",
+        Breach.MIXED,
+    ),
+    "cleared at the head of windows closed at the end of others": (
+        _HEADED.format(first="i % k == 0", last="(i + 1) % k == 0 or i == len(others) - 1"),
+        Breach.MIXED,
+    ),
     "plain backward of a penalty": (
         _LOSS + _BACKWARD + "model.weight.norm().backward()\n" + _STEP,
         Breach.MIXED,

@@ -15,6 +15,7 @@ from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.project import Anonymous, Function
 from amp_migrate.project.imported import importers
 from amp_migrate.project.once import kept
+from amp_migrate.project.programs import run_from
 from amp_migrate.project.reach import reachable, upwards
 from amp_migrate.project.relatives import runs
 from amp_migrate.protocol.code.program import Program
@@ -192,6 +193,7 @@ class Initialized:
     ) -> dict[Function, States]:
         """Return whether Apex may be on when each function that some entries reach begins; `behind` begin with it on."""
         begins: dict[Function, States] = dict.fromkeys(entries, OFF) | dict.fromkeys(behind, ON)
+        files = run_from(self._project, begins)
         queue = list(begins)
         while queue:
             function = queue.pop()
@@ -201,7 +203,7 @@ class Initialized:
                 states = states if sure else UNSURE
                 for callee in callees or handed(self._program, call):
                     held = begins.get(callee, frozenset())
-                    if not states <= held:
+                    if not states <= held and callee.module.path in files:
                         begins[callee] = held | states
                         queue.append(callee)
         return begins

@@ -39,6 +39,12 @@ class Blind(Memory):
             self._open[edge] = self._other.along(function, edge, NOTHING) is not None
         return NOTHING if self._open[edge] else None
 
+    def taken(
+        self, function: Function, loop: ast.AST, known: Assumption, again: bool
+    ) -> Assumption:
+        """Return that nothing is known where a loop takes an item."""
+        return NOTHING
+
     def exact(self, event: Event, known: Assumption) -> Iterable[Event]:
         """Return an event as whatever a path may know of it."""
         if event not in self._known:

@@ -8,26 +8,28 @@ from dataclasses import replace
 from functools import cached_property
 
 from amp_migrate.facts.paths import path
-from amp_migrate.facts.scopes import ScopeNode
 from amp_migrate.flow.assumption import Assumption, Known, Value
 from amp_migrate.flow.cfg.points import Edge, Kind, Point
 from amp_migrate.flow.changes import after
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
 from amp_migrate.flow.terms import Aspect, Operand, Term
-from amp_migrate.project import Class, Function, Module
+from amp_migrate.project import Class, Function
 from amp_migrate.project.once import once
 from amp_migrate.protocol.code.course import Course
 from amp_migrate.protocol.code.handed import Handed
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.code.turns import Turns
 from amp_migrate.protocol.code.visits import Visits
+from amp_migrate.protocol.run.counters import Counters
 from amp_migrate.protocol.run.renaming import renamed
 from amp_migrate.protocol.run.shared import last, may_be_named, naming, shared
+from amp_migrate.protocol.run.stores import Stores
 from amp_migrate.training.events import Event
 
 _SCOPES = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef)
 _course, _visits, _turns, _handed = once(Course), once(Visits), once(Turns), once(Handed)
+_counters, _stores = once(Counters), once(Stores)
 _ABOUT_OBJECTS = ("type(", "scaled(", "optimizer(", "reach(", "trained(", "off(")
 
 
@@ -48,10 +50,11 @@ class Memory:
         self.visits = _visits(program)
         self.turns = _turns(program)
         self.handed = _handed(program)
+        self.counters = _counters(program)
+        self._stores = _stores(program.project)
         self._project = program.project
         self._edges: dict[tuple[Edge, Assumption], Assumption | None] = {}
         self._calls: dict[tuple[ast.Call, Function, Assumption], Assumption] = {}
-        self._paths: dict[Module, dict[tuple[ScopeNode, str], ast.expr]] = {}
         self._returns: dict[tuple[ast.Call, Function, Assumption, Assumption], Assumption] = {}
 
     def along(self, function: Function, edge: Edge, known: Assumption) -> Assumption | None:
@@ -149,7 +152,7 @@ class Memory:
 
     def behind(self, function: Function, known: Assumption) -> Assumption:
         """Return what is still known when a function has run that no call names."""
-        stored = self._stores.get(function, frozenset())
+        stored = self._stores.of(function)
         return known.without(lambda o: o.aspect is Aspect.PATH and o.attribute in stored)
 
     def of_class(self, receiver: ast.expr, cls: Class, known: Assumption) -> Assumption | None:
@@ -174,6 +177,17 @@ class Memory:
             return [*functions]
         found: list[Function | None] = [f for f in functions if may_be_named(f, stated.value)]
         return found if len(found) == len(functions) else [*found, None]
+
+    def forgotten(self, known: Assumption, apart: int) -> Assumption:
+        """Return what is kept of what is known where so many sets of facts are told apart already."""
+        if apart < self.most:
+            return known
+        return known.only(self.is_lasting if apart >= 4 * self.most else self._decides)
+
+    def _decides(self, term: Term) -> bool:
+        """Tell whether what becomes of gradients hangs on what is known of a term, or which objects there are."""
+        about = term.text.startswith(_ABOUT_OBJECTS)
+        return about or term.text in self.counters.deciding or self.is_lasting(term)
 
     def is_lasting(self, term: Term) -> bool:
         """Tell whether what is known of a term is kept where all else is forgotten."""
@@ -223,7 +237,16 @@ class Memory:
 
     def _kept(self, point: Point, known: Assumption) -> Assumption:
         left, _ = after(point, known, self.may_change)
+        for term, value in self.counters.stored(point, known):
+            left = left.with_fact(term, value)
         return left if left is known else left.only(self._is_shared)
+
+    def taken(
+        self, function: Function, loop: ast.AST, known: Assumption, again: bool
+    ) -> Assumption | None:
+        """Return what is known where a loop takes its first item or another one; None where there is none any more."""
+        left = self.counters.taken(function, loop, known, again)
+        return None if left is None else left.only(self._is_shared)
 
     def may_change(self, point: Point, operand: Operand) -> bool:
         """Tell whether what runs at a point may write an operand: attributes that a called function may store.
@@ -232,55 +255,16 @@ class Memory:
         inside the object that it stores into, and no other.
         """
         if point.kind in (Kind.STORE, Kind.DELETE):
-            return operand.aspect is not Aspect.CONTENT or self._may_hold(point.node, operand.text)
+            return operand.aspect is not Aspect.CONTENT or self._stores.may_hold(
+                point.node, operand.text
+            )
         return isinstance(point.node, ast.Call) and self._writes(point.node, operand)
-
-    def _may_hold(self, target: ast.AST, text: str) -> bool:
-        """Tell whether what an attribute or item is stored into may be the object of a path in the same function."""
-        if not isinstance(target, ast.Attribute | ast.Subscript):
-            return True
-        module = self._project.module_of(target)
-        named = self._named(module).get((module.scopes.scope_of(target), text))
-        if named is None:
-            return True
-        values = self._project.values
-        stored, asked = values.groups(module, target.value), values.groups(module, named)
-        return not stored or not asked or bool(stored & asked)
-
-    def _named(self, module: Module) -> dict[tuple[ScopeNode, str], ast.expr]:
-        """Return an expression for every path that stands in a scope of a module."""
-        if module not in self._paths:
-            found: dict[tuple[ScopeNode, str], ast.expr] = {}
-            for node in module.tree.nodes(ast.Name, ast.Attribute):
-                text = path(node)
-                if text is not None:
-                    found.setdefault((module.scopes.scope_of(node), text), node)
-            self._paths[module] = found
-        return self._paths[module]
 
     def _writes(self, call: ast.Call, operand: Operand) -> bool:
         if operand.aspect is not Aspect.PATH:
             return False
         callees = self._program.calls.of(call)
-        return any(operand.attribute in self._stores.get(f, ()) for f in callees)
-
-    @cached_property
-    def _stores(self) -> dict[Function, frozenset[str]]:
-        """The attributes that a function, or one that it calls, may store."""
-        own: dict[Function, set[str]] = {}
-        for module, node in self._project.nodes(ast.Attribute):
-            if not isinstance(node.ctx, ast.Load):
-                function = self._project.function_of(module, node)
-                own.setdefault(function, set()).add(node.attr)
-        queue = list(own)
-        while queue:
-            function = queue.pop()
-            for site in self._project.callers(function):
-                held = own.setdefault(site.function, set())
-                if not own[function] <= held:
-                    held |= own[function]
-                    queue.append(site.function)
-        return {function: frozenset(names) for function, names in own.items()}
+        return any(operand.attribute in self._stores.of(f) for f in callees)
 
 
 def _bound(name: str) -> Term:

@@ -9,12 +9,16 @@ from collections.abc import Callable, Iterable, Iterator
 
 from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import looked_up, path
-from amp_migrate.flow.assumption import Value
+from amp_migrate.flow.assumption import NOTHING, Value
 from amp_migrate.flow.changes import parts
+from amp_migrate.flow.refine import refine
+from amp_migrate.flow.terms import is_len
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.course import Course, names_in
 from amp_migrate.protocol.code.program import Program
+from amp_migrate.training.events import Kind
 
+_DECIDED = (Kind.UNSCALE, Kind.STEP, Kind.ZERO_GRAD)
 Constants = Callable[[ast.Call, Function], Iterable[tuple[str, Value]]]
 """Gives the parameters of a function that a call gives a constant for, and those constants."""
 
@@ -29,6 +33,7 @@ def shared(program: Program, course: Course, fewest: int, constants: Constants) 
         for node in function.all_nodes:
             if isinstance(node, ast.If | ast.While | ast.IfExp) and course.trains(function, node):
                 counts.update(names_read(node.test))
+                counts.update(_counted(node.test))
             elif isinstance(node, ast.Call) and (name := naming(node)) is not None:
                 counts[name] += 1
     kept = [found for found in _kept(program) if counts[found[1]]]
@@ -37,6 +42,36 @@ def shared(program: Program, course: Course, fewest: int, constants: Constants) 
     several = {text for text, n in counts.items() if n >= fewest}
     known = several | _stated(program, counts.keys() - several, constants)
     return frozenset(known.union(*({held, item} for held, item, name in kept if name in known)))
+
+
+def _counted(test: ast.expr) -> set[str]:
+    """Return the names of what a test asks the length of, which a loop over it asks again."""
+    lengths = (node for node in every(test) if isinstance(node, ast.Call) and is_len(node))
+    return {name for node in lengths for name in names_read(node.args[0])}
+
+
+def deciding(program: Program) -> frozenset[str]:
+    """Return the spellings of what tests ask on which it hangs whether gradients are cleared, unscaled or stepped on."""
+    leading = program.leading(lambda event: event.kind in _DECIDED)
+
+    def decides(function: Function, node: ast.If) -> bool:
+        events = program.training.by_function.get(function, {})
+        return any(
+            any(event.kind in _DECIDED for event in events.get(part, ()))
+            or (isinstance(part, ast.Call) and not leading.isdisjoint(program.callees(part)))
+            for part in every(node)
+        )
+
+    return frozenset(
+        fact.term.text
+        for function in leading
+        for node in function.own_nodes
+        if isinstance(node, ast.If) and decides(function, node)
+        for part in every(node.test)
+        if isinstance(part, ast.expr)
+        for truth in (True, False)
+        for fact in (refine(NOTHING, part, truth) or NOTHING).facts
+    )
 
 
 def _kept(program: Program) -> Iterator[tuple[str, str, str]]:

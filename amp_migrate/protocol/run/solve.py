@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import deque
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable, Iterator
 
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.cfg.points import Edge, EdgeKind, Kind
@@ -69,8 +69,8 @@ class Run:
 
     def _begin(self, key: Key) -> Summary:
         begun = self._begun.setdefault((key.function, key.start, key.state.machine), set())
-        if len(begun) >= self._memory.most and key not in self.summaries:
-            key = key._replace(state=self._forgotten(key.state))
+        if key not in self.summaries:
+            key = key._replace(state=self._forgotten(key.state, len(begun)))
         begun.add(key.state.known)
         if key not in self.summaries:
             self.summaries[key] = Summary()
@@ -90,19 +90,19 @@ class Run:
         summary = self.summaries[key]
         if here in summary.came:
             return
-        told_apart = summary.apart.setdefault((here.point, here.state.machine, here.turned), 0)
-        if told_apart >= self._memory.most:
-            if not self._memory.forgets:
-                return
-            here = here._replace(state=self._forgotten(here.state))
-            if here in summary.came:
-                return
-        summary.apart[here.point, here.state.machine, here.turned] = told_apart + 1
+        at = here.point, here.state.machine, here.turned
+        told_apart = summary.apart.get(at, 0)
+        if told_apart >= self._memory.most and not self._memory.forgets:
+            return
+        here = here._replace(state=self._forgotten(here.state, told_apart))
+        if here in summary.came:
+            return
+        summary.apart[at] = told_apart + 1
         summary.came[here] = came
         self._queue.append((key, here))
 
-    def _forgotten(self, state: State) -> State:
-        return State(state.machine, state.known.only(self._memory.is_lasting))
+    def _forgotten(self, state: State, apart: int) -> State:
+        return State(state.machine, self._memory.forgotten(state.known, apart))
 
     def _advance(self, key: Key, here: Here) -> None:
         graph = self._program.graph(key.function)
@@ -174,8 +174,16 @@ class Run:
             self._onward(key, here, [here.state], _OVER if here.turned else _MORE)
             return
         more, over = self._within.items(key, here)
-        self._onward(key, here, more, _MORE)
+        self._onward(key, here, list(self._taken(key, here, more)), _MORE)
         self._onward(key, here, over, _OVER)
+
+    def _taken(self, key: Key, here: Here, states: Iterable[State]) -> Iterator[State]:
+        """Yield the states in which a loop has taken an item."""
+        for state in states:
+            loop, known = here.point.node, state.known
+            taken = self._memory.taken(key.function, loop, known, here.turned)
+            if taken is not None:
+                yield State(state.machine, taken)
 
     def _visited(self, key: Key, here: Here) -> dict[State, None]:
         """Return the states in which a loop comes to one optimizer: others may have had their turns before."""
