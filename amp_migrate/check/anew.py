@@ -10,7 +10,7 @@ from typing import NamedTuple
 from amp_migrate.check.apex.assumed import Initialize
 from amp_migrate.check.counterpart import Counterpart, counterpart, heads, statements
 from amp_migrate.check.events.sides import Side, key
-from amp_migrate.check.flags import PATH, Flag, Flags, paths, text_of
+from amp_migrate.check.flags import PATH, Flag, Flags, calls, paths, text_of
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import tail, walk
 from amp_migrate.project import Function
@@ -76,7 +76,7 @@ def set_anew(old: Side, new: Side, initializes: Sequence[Initialize]) -> Iterato
     """Yield where Apex asked for a flag that is set anew behind the GradScaler which goes by it, or in front of that."""
     known = {ast.unparse(call) for _, call in old.program.training.objects.made_scalers}
     for module, call in new.program.training.objects.made_scalers:
-        read = {ast.unparse(part) for k in call.keywords for part in paths(k.value)}
+        read = {ast.unparse(part) for k in call.keywords for part in [*paths(k.value), *calls(k)]}
         if not read or ast.unparse(call) in known:
             continue
         at = counterpart(old, new.project.function_of(module, call), call)
@@ -98,7 +98,8 @@ def _comes_to(old: Side, at: Counterpart, happening: Happening, *, behind: bool)
     }
     graph = old.program.graph(at.function)
     order = graph.order(exceptions=False)
-    asked = [point for node in asking.pop(at.function, ()) for point in graph.at(node)]
+    own = (node for node in asking.pop(at.function, ()) if node is not at.node)
+    asked = [point for node in own for point in graph.at(node)]
     ways = [(made, ask) for made in graph.at(at.node) for ask in asked]
     if not behind:
         return any(order.may_reach(ask, made) for made, ask in ways)
@@ -113,7 +114,7 @@ class _GoneBy:
         self._project = old.project
         self._at = at
         self._known = Flags(old.project)
-        parts = [n for n in walk(at.function.scope) if isinstance(n, PATH | ast.arg)]
+        parts = [n for n in walk(at.function.scope) if isinstance(n, PATH | ast.arg | ast.Call)]
         own = [Flag(at.function, n) for n in parts if text_of(n) in read]
         self._flags = closure(own, self._given)
 
@@ -136,7 +137,8 @@ class _GoneBy:
         return found
 
     def _given(self, flag: Flag) -> Iterator[Flag]:
-        """Yield what calls give for a flag that is a parameter."""
+        """Yield what calls give for a flag that is a parameter, and what is read for one that is computed."""
+        yield from self._known.behind(flag)
         function, name = flag.function, text_of(flag.node)
         if name in function.parameters.names:
             for _, where, value in self._project.received(function, name, itself=True):

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import NamedTuple
 
 from amp_migrate.check.apex.assumed import Initialize, guards
 from amp_migrate.check.apex.given import POSITIONS
 from amp_migrate.facts.closure import closure
-from amp_migrate.facts.paths import argument
+from amp_migrate.facts.paths import argument, walk
 from amp_migrate.project import Function, Project
 from amp_migrate.project.once import once
 from amp_migrate.project.order import levels
 from amp_migrate.project.relatives import apart
 from amp_migrate.training.bindings import bound_value
+from amp_migrate.training.flags.setting import got, read, sets_any, setters
 
 PATH = ast.Name | ast.Attribute | ast.Subscript
 _ARGUMENTS = {"enabled": 2, "opt_level": 3, **POSITIONS}
@@ -39,12 +40,14 @@ class Flags:
         for item in initializes:
             given = (argument(item.call, name, place) for name, place in _ARGUMENTS.items())
             tests = [(item.function, value) for value in given if value is not None]
-            sites = [(item.function, item.call)]
+            own, sites = len(tests), [(item.function, item.call)]
             for function, call in closure(sites, self._calling):
                 tests += [(function, test) for test, _ in guards(function, call)]
                 tests += [(function, test) for test in _returning(function, call)]
             for function, test in tests:
                 yield from read_by(function, test)
+            for function, value in tests[:own]:
+                yield from (Flag(function, call) for call in calls(value))
 
     def _calling(self, at: tuple[Function, ast.Call]) -> Iterator[tuple[Function, ast.Call]]:
         return ((site.function, site.call) for site in self._project.callers(at[0]))
@@ -57,6 +60,8 @@ class Flags:
         if isinstance(a, ast.Attribute | ast.Subscript):
             assert isinstance(b, ast.Attribute | ast.Subscript)
             return self._may_be_one(one, a.value, other, b.value)
+        if isinstance(a, ast.Call):
+            return one.function is other.function
         names = isinstance(a, ast.Name | ast.arg) and isinstance(b, ast.Name | ast.arg)
         return names and _owner(one) is _owner(other)
 
@@ -95,6 +100,29 @@ class Flags:
         for spelling, stored in _stores(self._project):
             if any(self.same(stored, flag) for flag in wanted.get(spelling, ())):
                 yield stored
+        for flag in flags:
+            for module, node in setters(self._project, *flag, making=True):
+                if isinstance(node, ast.Call | ast.Subscript):
+                    yield Flag(self._project.function_of(module, node), node)
+        for call, held in self._vague:
+            attributes = (f for f in flags if isinstance(f.node, ast.Attribute))
+            if any(self._may_be_one(f, f.node.value, call, held) for f in attributes):  # type: ignore[attr-defined]
+                yield call
+
+    @cached_property
+    def _vague(self) -> list[tuple[Flag, ast.expr]]:
+        """The calls that may set any attribute, with the objects whose it is."""
+        return [
+            (Flag(self._project.function_of(module, call), call), held)
+            for module, call in self._project.nodes(ast.Call)
+            if (held := sets_any(call)) is not None
+        ]
+
+    def behind(self, flag: Flag) -> Iterator[Flag]:
+        """Yield what is read where a flag is a property, or what a function gives that is called."""
+        for function, body in read(self._project, *flag):
+            if body is not flag.node:
+                yield from (Flag(function, part) for part in paths(body) if _lasts(function, part))
 
     def without_copies(self, stores: Iterable[Flag], flags: Iterable[Flag]) -> list[Flag]:
         """Return the stores but for those that hand on what some flags hold, as it is."""
@@ -141,6 +169,13 @@ def _holder(flag: Flag) -> Flag | None:
     return Flag(flag.function, below) if len(bound) > 1 else None
 
 
+def _lasts(function: Function, node: ast.expr) -> bool:
+    """Tell whether something is more than a variable of a function."""
+    return (
+        not isinstance(node, ast.Name) or function.module.scopes.owner(node) is not function.scope
+    )
+
+
 def _returning(function: Function, node: ast.AST) -> Iterator[ast.expr]:
     """Yield the tests that return in front of a node: ``if self.ready: return``."""
     tree = function.module.tree
@@ -170,6 +205,12 @@ def paths(node: ast.AST) -> list[ast.expr]:
         elif part is node or not isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef):
             queue += ast.iter_child_nodes(part)
     return found
+
+
+def calls(node: ast.AST) -> list[ast.expr]:
+    """Return the calls in an expression, and the attributes that those of ``getattr`` are."""
+    found = [part for part in walk(node) if isinstance(part, ast.Call)]
+    return [*found, *(named for call in found if (named := got(call)) is not None)]
 
 
 def _values(function: Function, node: ast.expr) -> list[ast.expr]:

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Site
 from amp_migrate.facts.constants import is_none
-from amp_migrate.facts.paths import mentions, same, walk
+from amp_migrate.facts.paths import looked_up, mentions, same, walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.making.later import Later
 from amp_migrate.project import Function, Module
 from amp_migrate.project.order import inside
 from amp_migrate.project.reach import reached_by
 from amp_migrate.project.relatives import apart
-from amp_migrate.training.flags.setting import read, setters
+from amp_migrate.training.flags.setting import Place, got, read, sets_any, setters
 
 
 def changed(unit: Unit, site: Site, text: str) -> ast.AST | None:
@@ -52,16 +52,45 @@ def set_within(unit: Unit, function: Function, top: ast.stmt, value: ast.expr) -
     tree = function.module.tree
     calls = (node for node in ast.walk(top) if isinstance(node, ast.Call))
     run = {below for call in calls for below in reached_by(unit.project, call)}
-    for part in ast.walk(value):
-        stores: list[tuple[Function, ast.AST]] = []
-        if isinstance(part, ast.Name):
-            stores += _bindings(unit, function, part.id)
-        elif isinstance(part, ast.Attribute | ast.Subscript):
-            found = _stores(unit, function, part)
-            stores += [(unit.project.function_of(module, node), node) for module, node in found]
-        if any(where in run or inside(tree, node, top) for where, node in stores):
+    for asked, node in read(unit.project, function, value):
+        stores = [(unit.project.function_of(m, n), n) for m, n in _setting(unit, asked, node)]
+        stores += [
+            found
+            for part in walk(node)
+            if isinstance(part, ast.Name)
+            for found in _bindings(unit, asked, part.id)
+            if asked is function or found[0] is not asked
+        ]
+        if any(where in run or inside(tree, stored, top) for where, stored in stores):
             return True
-    return False
+    happens = [*ast.walk(top), *(node for body in run for node in body.own_nodes)]
+    if any(map(sets_any, happens)) and any(map(_is_held, ast.walk(value))):
+        return True
+    stored = any(isinstance(getattr(node, "ctx", None), ast.Store) for node in happens)
+    return stored and any(_delegates(unit, function.module, part) for part in ast.walk(value))
+
+
+def _setting(unit: Unit, function: Function, node: ast.AST) -> Iterator[Place]:
+    """Yield what may set an attribute or item that an expression of a function reads, constructors included."""
+    yield from setters(unit.project, function, node, making=True)
+    for part in walk(node):
+        if isinstance(part, ast.Attribute | ast.Subscript):
+            yield from _stores(unit, function, part)
+        elif (named := got(part)) is not None:
+            yield from setters(unit.project, function, named, making=True)
+            yield from _stores(unit, function, named)
+
+
+def _delegates(unit: Unit, module: Module, node: ast.AST) -> bool:
+    """Tell whether an attribute may be one that its object computes when it is asked for."""
+    held = [node.value] if isinstance(node, ast.Attribute) else []
+    classes = [cls for value in held for cls in unit.project.instance_classes(module, value)]
+    return any(cls.method("__getattr__") or cls.method("__getattribute__") for cls in classes)
+
+
+def _is_held(node: ast.AST) -> bool:
+    """Tell whether a value is read off an object."""
+    return isinstance(node, ast.Attribute | ast.Subscript) or looked_up(node) is not None
 
 
 def _bindings(unit: Unit, function: Function, name: str) -> Iterator[tuple[Function, ast.AST]]:

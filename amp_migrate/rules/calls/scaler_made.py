@@ -8,7 +8,7 @@ import textwrap
 
 from amp_migrate.apex.sites import Site
 from amp_migrate.facts.constants import number
-from amp_migrate.facts.paths import defs, walk
+from amp_migrate.facts.paths import defs, tail, walk
 from amp_migrate.facts.tree import Tree, behind_docstring
 from amp_migrate.flow.condition import Condition, is_plain, names, negate, speller
 from amp_migrate.placement.making.creation import Creation
@@ -19,9 +19,11 @@ from amp_migrate.project.order import inside
 from amp_migrate.project.rounds import runs_before
 from amp_migrate.rules.base import Context
 from amp_migrate.rules.rest.found.calls import WIDTH, indentation
+from amp_migrate.training.flags.setting import read
 
 _LOOSE = (ast.BoolOp, ast.Compare, ast.IfExp, ast.UnaryOp, ast.Lambda, ast.NamedExpr)
 _UNIT = "    "
+_TAKES = ("__next__", "input", "next", "pop", "popitem", "popleft", "read", "readline", "send")
 # float32 rounds the product back to the scale; GradScaler wants a factor below 1.
 _STAYS = ("growth_interval=2**31 - 1", "backoff_factor=1 - 2**-30")
 
@@ -104,6 +106,7 @@ def _between(text: str, start: int, end: int | None) -> str:
 def _at_run_time(
     context: Context, chosen: ast.expr, site: Site, target: str, dynamic: str, enabled: list[str]
 ) -> str:
+    _refuse_taking(context, chosen, site)
     test, scale, number = _choice(context, chosen, site)
     value = scale if number else f"float({scale})"
     arguments = [f"init_scale={value}", *_STAYS, *enabled]
@@ -114,6 +117,30 @@ def _at_run_time(
         return "\n".join(static)
     lines = [f"if {test.text}:", dynamic, "else:  # a static scale stays as it is"]
     return "\n".join([*lines, *(_UNIT + line for line in static)])
+
+
+def _refuse_taking(context: Context, chosen: ast.expr, site: Site) -> None:
+    """Refuse a loss scale that is another one each time it is asked for: what stands for it asks more than once."""
+    for _, node in read(context.unit.project, site.function, chosen):
+        if any(_takes(part) or (node is not chosen and _stores(part)) for part in walk(node)):
+            raise Cannot(
+                "AMP909",
+                site.module,
+                chosen,
+                f"`{speller(site.module.tree)(chosen)}` may give another loss scale each time, and the GradScaler needs it more than once",
+                "put it into a variable above amp.initialize, and give it that, then run again",
+            )
+
+
+def _takes(node: ast.AST) -> bool:
+    """Tell whether a call takes something out of what it asks."""
+    return isinstance(node, ast.Call) and tail(node) in _TAKES
+
+
+def _stores(node: ast.AST) -> bool:
+    """Tell whether something changes more than the variables of a function."""
+    kept = isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load)
+    return kept or isinstance(node, ast.Global | ast.Nonlocal)
 
 
 def _choice(context: Context, chosen: ast.expr, site: Site) -> tuple[Condition, str, bool]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from amp_migrate.facts.closure import spread
 from amp_migrate.facts.constants import string
-from amp_migrate.facts.paths import same, tail, walk
+from amp_migrate.facts.paths import looked_up, same, tail, walk
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.once import once
@@ -41,12 +41,19 @@ def read(project: Project, function: Function, node: ast.AST) -> Iterator[tuple[
     yield from spread([(function, node)], inside)
 
 
-def setters(project: Project, function: Function, node: ast.AST) -> Iterator[Place]:
-    """Yield what may set an attribute that an expression of a function reads, or what is in a collection that it asks."""
+def setters(
+    project: Project, function: Function, node: ast.AST, *, making: bool = False
+) -> Iterator[Place]:
+    """Yield what may set an attribute that an expression of a function reads, or what is in a collection that it asks.
+
+    What constructors set on the objects that they make is among it only with `making`.
+    """
     known = _Setters.of(project)
     for part in walk(node):
         if isinstance(part, ast.Attribute):
-            yield from known.of_attribute(function, part)
+            for module, setter, owner in known.of_attribute(function, part):
+                if making or owner is None or not is_made(module, owner):
+                    yield module, setter
         if (collection := _asked(part)) is not None:
             yield from known.of_items(function, collection, part)
 
@@ -71,13 +78,12 @@ class _Setters:
         self._changing: list[tuple[Module, ast.AST, ast.expr]] = []
         for module, call in project.nodes(ast.Call):
             if isinstance(call.func, ast.Name) and call.func.id in _SETS and len(call.args) > 1:
-                if not is_made(module, call.args[0]):
-                    self._named.append((module, call))
+                self._named.append((module, call))
             elif isinstance(call.func, ast.Attribute) and call.func.attr in _CHANGES:
                 self._changing.append((module, call, call.func.value))
         self._stored: dict[str, list[tuple[Module, ast.Attribute]]] = {}
         for module, attribute in project.nodes(ast.Attribute):
-            if not isinstance(attribute.ctx, ast.Load) and not is_made(module, attribute.value):
+            if not isinstance(attribute.ctx, ast.Load):
                 self._stored.setdefault(attribute.attr, []).append((module, attribute))
         for module, item in project.nodes(ast.Subscript):
             if not isinstance(item.ctx, ast.Load):
@@ -88,25 +94,27 @@ class _Setters:
     def of(project: Project) -> _Setters:
         return _Setters(project)
 
-    def of_attribute(self, function: Function, part: ast.Attribute) -> Iterator[Place]:
+    def of_attribute(
+        self, function: Function, part: ast.Attribute
+    ) -> Iterator[tuple[Module, ast.AST, ast.expr | None]]:
+        """Yield what may set an attribute, with the object whose it is, as that is written there."""
         for module, stored in self._stored.get(part.attr, ()):
             if not self._apart(function, part.value, module, stored.value):
-                yield module, stored
+                yield module, stored, stored.value
         for module, call in self._named:
             name = call.args[1]
             if isinstance(name, ast.Constant) and name.value == part.attr:
                 if not self._apart(function, part.value, module, call.args[0]):
-                    yield module, call
+                    yield module, call, call.args[0]
         delegates = self._delegates(function, part.value)
         for module, node, held in self._changing:
             owner = _owner(held) or held
             if not _sets(node, part.attr) or (owner is held and _key(node) != part.attr):
                 continue
             if delegates:
-                yield module, node
-            if not is_made(module, owner):
-                if not self._apart(function, part.value, module, owner):
-                    yield module, node
+                yield module, node, None
+            if not self._apart(function, part.value, module, owner):
+                yield module, node, owner
 
     def of_items(self, function: Function, collection: ast.expr, asked: ast.AST) -> Iterator[Place]:
         key = _key(asked)
@@ -131,6 +139,25 @@ class _Setters:
             made = self._project.values.group(module, other)
             return all(made not in groups(function.module, n) for n in ones)
         return apart(self._project, function.module, ones, module, other)
+
+
+def sets_any(node: ast.AST) -> ast.expr | None:
+    """Return the object of which a call sets attributes under names that it does not say."""
+    if not isinstance(node, ast.Call):
+        return None
+    if tail(node) == "setattr" and len(node.args) == 3:
+        return node.args[0] if string(node.args[1]) is None else None
+    held = node.func.value if isinstance(node.func, ast.Attribute) else None
+    given = [*node.args, *(k.value for k in node.keywords if k.arg is None)]
+    told = tail(node) != "update" or all(isinstance(g, ast.Dict) for g in given)
+    return None if told or held is None else _owner(held)
+
+
+def got(node: ast.AST) -> ast.Attribute | None:
+    """Return ``getattr(x, "name")`` as the attribute that it is."""
+    found = looked_up(node)
+    name = string(found[1]) if found is not None else None
+    return ast.Attribute(found[0], name, ast.Load()) if found is not None and name else None
 
 
 def _sets(node: ast.AST, key: str) -> bool:

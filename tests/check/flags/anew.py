@@ -195,6 +195,53 @@ class Learner:
         self.scaler.step(self.optimizer)
         self.scaler.update()
 """
+_BY_NAME = [
+    (
+        "            self.scale = options.static or 128.0",
+        '            setattr(self, "scale", options.static or 128.0)',
+    )
+]
+_BY_ANY_NAME = [
+    (
+        "            self.scale = options.static or 128.0",
+        '            for name in ("scale", "level"):\n                setattr(self, name, options.static or 128.0)',
+    )
+]
+_BY_MAPPING = [
+    (
+        "            self.scale = options.static or 128.0",
+        '            self.__dict__["scale"] = options.static or 128.0',
+    )
+]
+_BY_PROPERTY = [
+    (
+        "            self.scale = options.static or 128.0",
+        "            self.static = options.static or 128.0",
+    ),
+    ("        self.scale = None\n", "        self.static = None\n"),
+    (
+        "    def learn(",
+        "    @property\n    def scale(self):\n        return self.static\n\n    def learn(",
+    ),
+]
+_BY_HELPER = [
+    *_BY_PROPERTY[:2],
+    (
+        "    def learn(",
+        "    def asked(self):\n        return self.static\n\n    def learn(",
+    ),
+    ("self.scale)", "self.asked())"),
+    ("=self.scale,", "=self.asked(),"),
+    ("self.scale is", "self.asked() is"),
+]
+
+
+def _spelt(text: str, edits: list[tuple[str, str]]) -> str:
+    for old, new in edits:
+        text = text.replace(old, new)
+    return text
+
+
 _ONCE_BEFORE = """
 # file: train.py
 import torch
@@ -699,6 +746,27 @@ ANEW = (
             (_MADE_IN_GUARD, "\n"),
             ("        if options.half:\n", _MADE_FIRST[1:] + "        if options.half:\n"),
         ],
+    ),
+    *(
+        _training(
+            f"a loss scale that is {how} under the test around the initialize",
+            _spelt(_SCALE_BEFORE, edits),
+            _spelt(_SCALE_AFTER, edits),
+            made_in_front_of_the_test=[
+                (_spelt(_MADE_IN_GUARD, edits), "\n"),
+                (
+                    "        if options.half:\n",
+                    _spelt(_MADE_FIRST[1:], edits) + "        if options.half:\n",
+                ),
+            ],
+        )
+        for how, edits in (
+            ("set by its name", _BY_NAME),
+            ("set by a name of several", _BY_ANY_NAME),
+            ("put into the attributes", _BY_MAPPING),
+            ("behind a property and set", _BY_PROPERTY),
+            ("given by a method and set", _BY_HELPER),
+        )
     ),
     _training(
         "a method that returns where it initialized before",

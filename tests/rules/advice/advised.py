@@ -32,6 +32,17 @@ class Advised(NamedTuple):
 
 ADVISED = (
     Advised(
+        "refused/loss_scale_taken_from_an_iterator",
+        "put it into a variable above amp.initialize, and give it that",
+        (
+            (
+                "    model, optimizer = amp.initialize(",
+                "    scale = next(scales)\n    model, optimizer = amp.initialize(",
+            ),
+            ("loss_scale=next(scales)", "loss_scale=scale"),
+        ),
+    ),
+    Advised(
         "refused/embedding_steps_more_rarely",
         "or both in each round",
         (
