@@ -63,6 +63,10 @@ class Escapes:
         """Return the places that may look `function` up by its name, though nothing is seen to call it."""
         return list(self._lookups.of(function, called=False))
 
+    def replaced(self, function: Function) -> bool:
+        """Tell whether a decorator out of sight may give something else for a function, as a dispatcher of several."""
+        return function.node is not None and any(self._decorated(function))
+
     def travelling(self, function: Function) -> bool:
         """Tell whether the project may hold `function` as a value, other than by looking it up by its name."""
         held = function.name != "__init__" and (
@@ -131,6 +135,10 @@ class Escapes:
         found: list[object] = []
         for target in self.values.calls.targets.of(module, node):
             found += [target.function, target.cls]
+        if isinstance(node, ast.Name) and isinstance(module.scopes.owner(node), ast.ClassDef):
+            found += self.values.nodes.lookup.member(
+                module, node.id
+            )  # the body may not bind it yet
         return found
 
     def _decorated(self, function: Function) -> Iterator[Escape]:

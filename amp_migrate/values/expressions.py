@@ -175,8 +175,7 @@ class Expressions:
         func = call.func
         meanings = self.lookup.expression(module, func)
         if isinstance(func, ast.Name) and not meanings:
-            builtin = self._builtin(module, call, func.id)
-            if builtin is not None:
+            if (builtin := self._builtin(module, call, func.id)) is not None:
                 return builtin
         outside = [meaning for meaning in meanings if isinstance(meaning, str)]
         for name in outside if meanings else [last_name(func)]:
@@ -186,8 +185,7 @@ class Expressions:
         if any(name in _APEX_INITIALIZE for name in outside):
             return self.initialized(module, call)
         if isinstance(func, ast.Attribute) and not meanings:
-            known = self._method(module, call, func)
-            if known is not None:
+            if (known := self._method(module, call, func)) is not None:
                 return known
         result = self.graph.new()
         for name in outside:
@@ -246,14 +244,16 @@ class Expressions:
     def _method(self, module: Module, call: ast.Call, func: ast.Attribute) -> int | None:
         if func.attr == "__subclasses__":
             return self._subclasses(module, func.value)
+        if func.attr == "_replace":
+            result = self._joined([self.node(module, func.value)])
+            self._keywords(module, call, result, "{}")
+            return result
         if func.attr not in SELF_METHODS | {"get", "setdefault", "pop", "values", "items"}:
             return None
         base = self.node(module, func.value)
         if base is None or self.nodes.has(base, func.attr):
             return None
-        if func.attr in SELF_METHODS:
-            return base
-        if func.attr == "values":
+        if func.attr in SELF_METHODS or func.attr == "values":
             return base
         if func.attr == "items":
             result = self.graph.new()

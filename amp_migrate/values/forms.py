@@ -12,9 +12,16 @@ from amp_migrate.modules.model import Class, Module
 def fields(lookup: Lookup, module: Module, func: ast.expr) -> list[str]:
     """Return the attributes of the named tuples that a name of the file makes: ``P = namedtuple("P", ["x", "y"])``."""
     made = module.scopes.only_value(func)
-    if not isinstance(made, ast.Call) or len(made.args) != 2:
+    if not isinstance(made, ast.Call):
         return []
     if "collections.namedtuple" not in lookup.expression(module, made.func):
+        return []
+    return named_fields(made)
+
+
+def named_fields(made: ast.Call) -> list[str]:
+    """Return the fields that a call of ``namedtuple`` names; nothing where one of them is not written out."""
+    if len(made.args) != 2:
         return []
     names = made.args[1]
     if isinstance(names, ast.Constant) and isinstance(names.value, str):

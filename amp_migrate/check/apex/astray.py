@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -35,36 +35,64 @@ class Astray:
     def of(self, function: Function, call: ast.Call, networks: Collection[int]) -> Iterator[Stray]:
         """Yield the forwards that a call of a function may lead to out of sight, which it gives some networks."""
         given = self._given(function, call, networks)
-        if given and self._project.external(function.module, call.func) is not None:
+        unknown = bool(given) and self._is_unknown(function.module, call)
+        if given and (unknown or self._project.external(function.module, call.func) is not None):
             for other in self._program.calls.handed(call):
                 if other in self._uncalled:
-                    names = frozenset(other.parameters.names)
+                    names = _all_names(other, given.values())
                     yield from self._within(other, names, ((function, call),))
-        if not given or not self._is_unknown(function.module, call):
+        if not unknown and not (given and self._is_replaced(call)):
             return
         near = beside(self._project, function.module.path)
         for other in self._meant(function.module, call):
             site = CallSite(function, call, bound=other.takes_receiver or other.is_class)
             if other.module.path in near and other is not function and fits(site, other):
                 taken = bind(site, other).given
-                names = frozenset(name for name, node in taken.items() if node in given)
+                held = ((name, given[node]) for name, node in taken.items() if node in given)
+                names = frozenset(name + inner for name, inside in held for inner in inside)
                 if any(isinstance(node, ast.Starred) for node in given):
                     names = frozenset(other.parameters.names)
                 yield from self._within(other, names, ((function, call),))
 
     def _given(
         self, function: Function, call: ast.Call, networks: Collection[int]
-    ) -> list[ast.expr]:
-        """Return the arguments that are networks, or unpack what a call of the function gives it of them."""
+    ) -> dict[ast.expr, frozenset[str]]:
+        """Return the arguments that are networks, hold one or unpack what a call of the function gives it of them.
+
+        Each has how the networks are written behind it, as ``.model``: nothing for one itself.
+        """
         groups, known = self._program.training.objects.groups, set(networks)
-        found = [n for n in all_given(call) if groups(function.module, n) & known]
+        itself = frozenset({""})
+        found = {n: itself for n in all_given(call) if groups(function.module, n) & known}
+        for node in all_given(call):
+            if node not in found and (inner := self._held(function.module, node, known)):
+                found[node] = inner
         rest = function.parameters.vararg
         for node in call.args:
             if isinstance(node, ast.Starred) and _is_one(node.value, (rest or "",)):
                 sites = self._project.callers(function)
                 given = ((s.function.module, n) for s in sites for n in all_given(s.call))
-                found += [node] if any(groups(m, n) & known for m, n in given) else []
+                if any(groups(m, n) & known for m, n in given):
+                    found[node] = itself
         return found
+
+    def _held(self, module: Module, node: ast.expr, known: set[int]) -> frozenset[str]:
+        """Return the attributes in which the object of an expression keeps networks."""
+        groups = self._program.training.objects.groups
+        return frozenset(
+            f".{part.attr}"
+            for cls in self._project.instance_classes(module, node)
+            for base in cls.mro()
+            for method in base.methods.values()
+            for part in method.own_nodes
+            if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store)
+            if method.is_receiver(part.value) and groups(method.module, part) & known
+        )
+
+    def _is_replaced(self, call: ast.Call) -> bool:
+        """Tell whether a decorator out of sight may run another function in the place of what a call names."""
+        callees = self._project.callees(call)
+        return bool(callees) and all(map(self._project.unseen.replaced, callees))
 
     def _is_unknown(self, module: Module, call: ast.Call) -> bool:
         """Tell whether nothing tells what a call runs."""
@@ -82,14 +110,15 @@ class Astray:
     def _meant(self, module: Module, call: ast.Call) -> Iterator[Function]:
         """Yield the functions that a call may run by how it names what it runs: a method, or any value."""
         named: str | None = None
+        values = True
         if isinstance(call.func, ast.Attribute):
             named = call.func.attr
             classes = self._project.instance_classes(module, call.func.value)
             if any(base != "object" for cls in classes for base in cls.externals()):
                 return
-            named = None if classes and not any(cls.method(named) for cls in classes) else named
+            values = not any(cls.method(named) for cls in classes)
         for function in self._uncalled:
-            if function.name == named if named is not None else self._is_value(function):
+            if function.name == named or (values and self._is_value(function)):
                 yield function
 
     def _is_value(self, function: Function) -> bool:
@@ -123,7 +152,7 @@ class Astray:
                 yield Stray(function, call, around)
             for callee in self._project.callees(call):
                 given = self._project.given(call, callee)
-                onward = {n for n, v in given.items() if _is_one(v, names)}
+                onward = {n + at for n, v in given.items() for at in _behind(v, names)}
                 yield from self._within(callee, frozenset(onward), (*around, (function, call)))
 
     def _kept(
@@ -146,6 +175,20 @@ class Astray:
                 for call in method.calls:
                     if _network(call.func, kept):
                         yield Stray(method, call, ())
+
+
+def _all_names(function: Function, given: Iterable[frozenset[str]]) -> frozenset[str]:
+    """Return each parameter of a function as what may be given for it."""
+    inside = frozenset[str]().union(*given)
+    return frozenset(name + inner for name in function.parameters.names for inner in inside)
+
+
+def _behind(node: ast.expr, names: Collection[str]) -> Iterator[str]:
+    """Yield how some names go on behind an expression; nothing for the expression itself."""
+    text = ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute) else ""
+    for name in names if text else ():
+        if name == text or name.startswith(f"{text}."):
+            yield name.removeprefix(text)
 
 
 def _is_one(node: ast.expr, names: Collection[str]) -> bool:

@@ -10,9 +10,14 @@ from amp_migrate.values.calling.receivers import Inner, Receivers
 from amp_migrate.values.calling.targets import Target, constructor
 from amp_migrate.values.expressions import Expressions
 from amp_migrate.values.links.graph import MIDDLE
+from amp_migrate.values.links.upstream import APPENDED, EACH
 from amp_migrate.values.nodes import Nodes, function_of
 from amp_migrate.values.objects import Bound, Fact, Instance, Made, Partial
 from amp_migrate.values.wrappers import wrapped_argument, wraps
+
+_LISTS = frozenset(
+    {"UserList", "collections.UserList", "collections.deque", "list", "set", "tuple"}
+)
 
 
 class Results:
@@ -53,6 +58,11 @@ class Results:
             self._graph.flow(node, result)
         if cls.method("__init__") is None:
             self._passing.fields(module, call, cls)
+            if _LISTS & set(cls.externals()) and call.args:
+                items = self._expressions.node(module, call.args[0])
+                if items is not None:
+                    held = self._graph.field(result, APPENDED)
+                    self._graph.flow(self._graph.field(items, EACH), held)
 
     def outside(self, module: Module, call: ast.Call) -> None:
         """Let a call of what a variable or collection holds give what something outside the project makes."""

@@ -12,6 +12,7 @@ from amp_migrate.modules.model import Module
 from amp_migrate.values.calling.passing import Passing
 from amp_migrate.values.calling.targets import Target
 from amp_migrate.values.expressions import NAMESPACES, Expressions
+from amp_migrate.values.forms import named_fields
 from amp_migrate.values.links.graph import MIDDLE
 from amp_migrate.values.links.onward import onward
 from amp_migrate.values.nodes import Nodes
@@ -106,5 +107,7 @@ def kept_names(module: Module) -> Iterator[str]:
     for call in module.tree.nodes(ast.Call):
         if last_name(call) == "setattr" and len(call.args) == 3:
             yield string(call.args[1]) or ""
+        elif last_name(call) == "namedtuple":
+            yield from named_fields(call)
         elif last_name(call) in NAMESPACES:
             yield from (keyword.arg for keyword in call.keywords if keyword.arg)

@@ -33,7 +33,31 @@ def score(model, loader):
     with torch.no_grad():
         return [model(x).sum().item() for x in loader]
 """
+_OF_NET = _SCORE.replace("model", "holder").replace("holder(x)", "holder.net(x)")
 _WAYS = {
+    "a function of several by type": (
+        f"import functools\n\n\n@functools.singledispatch\ndef score(loader, model):\n    raise TypeError\n\n\n"
+        f"@score.register(list){_SCORE.replace('score(model, loader)', '_(loader, model)')}",
+        "print(score(loader, net))",
+    ),
+    "a thread of a pool that is given it": (
+        f"from concurrent.futures import ThreadPoolExecutor\n{_SCORE}",
+        "with ThreadPoolExecutor(1) as pool:\n        print(pool.submit(score, net, loader).result())",
+    ),
+    "a descriptor in the body of a class": (
+        f"{_SCORE}\n\nclass Given:\n    def __init__(self, run):\n        self.run = run\n\n    def __get__(self, one, owner):\n"
+        "        return self.run\n\n\nclass Scores:\n    score = Given(score)\n",
+        "print(Scores().score(net, loader))",
+    ),
+    "a file that looks itself up": (
+        f"{_SCORE}\n\ndef named(name):\n    return getattr(sys.modules[__name__], name)\n",
+        'print(named("score")(net, loader))',
+    ),
+    "an object that keeps it": (
+        f"{_OF_NET}\n\nclass Holder:\n    def __init__(self, net):\n        self.net = net\n\n\n"
+        "def named(name):\n    return getattr(sys.modules[__name__], name)\n",
+        'print(named("score")(Holder(net), loader))',
+    ),
     "a registry of a library": (
         f"from registry import Registry\n\nSCORES = Registry()\n\n\n@SCORES.register(){_SCORE}",
         'print(SCORES.get("score")(net, loader))',
