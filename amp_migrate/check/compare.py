@@ -20,6 +20,7 @@ from amp_migrate.check.gradients.clipped import clipped
 from amp_migrate.check.gradients.inside import stepped_inside
 from amp_migrate.check.gradients.joint import apart
 from amp_migrate.check.gradients.mixed import mixed_up
+from amp_migrate.check.gradients.passed import passed
 from amp_migrate.check.gradients.scaled import unscaled
 from amp_migrate.check.inputs import rescaled
 from amp_migrate.check.pairs import NOTHING, Pair, lost
@@ -88,6 +89,7 @@ def compare(before: Program, after: Program, claims: Claims) -> Comparison:
         *misread(old, new, claims),
         *mixed_up(old, new),
         *clipped(old, new),
+        *passed(old, new, claims),
         *computed(old, new, every, claims),
     )
     for name, difference in (*forwards.differences(), *others):

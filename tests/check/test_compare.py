@@ -24,6 +24,7 @@ from check.elsewhere.astray import ASTRAY
 from check.elsewhere.in_closures import IN_CLOSURES
 from check.elsewhere.made_anew import MADE_ANEW
 from check.elsewhere.moved import MOVED
+from check.elsewhere.passed import PASSED, PASSED_UNTOLD
 from check.elsewhere.placeholders import PLACEHOLDERS
 from check.elsewhere.shared_weights import SHARED_WEIGHTS
 from check.elsewhere.turned_off import TURNED_OFF
@@ -58,7 +59,7 @@ EVERY = (
     *BEHIND, *INSIDE, *STEPPED, *EARLY, *SPEEDS, *ANEW, *TURNED_OFF, *MOVED, *PLAIN, *PRODUCTS, *DONE, *PLACEHOLDERS,
     *SHARED_WEIGHTS, *MADE_ANEW, *WHOLE_RESULTS, KEPT, *KEPT_BY, UNPACKED, *IN_CLOSURES, *ADVERSARIES, *AGENTS,
     *DISTILLING, *FINETUNING, *STAYING,
-    *ASTRAY, *SET_LATER,
+    *ASTRAY, *SET_LATER, *PASSED,
 )  # fmt: skip
 
 
@@ -77,7 +78,15 @@ def test_a_sound_migration_passes(training: Training) -> None:
 
 @pytest.mark.parametrize(
     "training",
-    (*UNCLAIMED, *SPEEDS_WRONG, *UNTOLD, *PLAIN_UNTOLD, *KEPT_NO_MORE, *UNPACKED_OTHERWISE),
+    (
+        *UNCLAIMED,
+        *SPEEDS_WRONG,
+        *UNTOLD,
+        *PLAIN_UNTOLD,
+        *PASSED_UNTOLD,
+        *KEPT_NO_MORE,
+        *UNPACKED_OTHERWISE,
+    ),
     ids=lambda t: t.name,
 )
 def test_what_no_rule_claims_is_refused(training: Training) -> None:

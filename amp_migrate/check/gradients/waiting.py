@@ -103,7 +103,7 @@ def fed(old: Side, new: Side) -> dict[ast.AST, frozenset[int]]:
     found: dict[ast.AST, frozenset[int]] = {}
     for name in old.functions.keys() & new.functions.keys():
         given = {
-            label: _of_block(old, function, call)
+            label: of_block(old, function, call)
             for function in old.functions[name]
             for call, label, by_apex in backwards(old, function)
             if by_apex
@@ -116,7 +116,7 @@ def fed(old: Side, new: Side) -> dict[ast.AST, frozenset[int]]:
     return found
 
 
-def _of_block(old: Side, function: Function, backward: ast.Call) -> frozenset[int]:
+def of_block(old: Side, function: Function, backward: ast.Call) -> frozenset[int]:
     """Return the optimizers that the block of Apex around a backward names."""
     objects, found = old.program.training.objects, set[int]()
     for call in around(function.module, backward):

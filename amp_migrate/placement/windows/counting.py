@@ -3,60 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
-from amp_migrate.facts.closure import closure
-from amp_migrate.facts.constants import string
 from amp_migrate.facts.paths import defs, path, uses
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function
 from amp_migrate.project.order import inside, loop_of
-from amp_migrate.training.bindings import returned
-
-_Asked = tuple[Function, ast.expr]
+from amp_migrate.training.flags.counted import remainders
 
 
 def counts(unit: Unit, function: Function, test: ast.expr) -> bool:
     """Tell whether a test counts micro-batches: ``(i + 1) % k == 0``, also in a variable, a function or a property."""
-    return any(_remainders(unit, function, test))
-
-
-def _remainders(
-    unit: Unit, function: Function, test: ast.expr
-) -> Iterator[tuple[Function, ast.BinOp]]:
-    """Yield the remainders that a test asks for, each with the function that computes it."""
-    for where, asked in closure([(function, test)], lambda item: _onward(unit, *item)):
-        for node in ast.walk(asked):
-            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and not _formats(node):
-                yield where, node
-
-
-def _formats(node: ast.BinOp) -> bool:
-    return isinstance(node.left, ast.JoinedStr) or string(node.left) is not None
-
-
-def _onward(unit: Unit, function: Function, node: ast.expr) -> Iterator[_Asked]:
-    """Yield what decides an expression: its operands, what its variables hold, what its functions return."""
-    if isinstance(node, ast.BoolOp):
-        yield from ((function, value) for value in node.values)
-    elif isinstance(node, ast.UnaryOp):
-        yield function, node.operand
-    elif isinstance(node, ast.Compare):
-        yield from ((function, value) for value in (node.left, *node.comparators))
-    elif isinstance(node, ast.NamedExpr):
-        yield function, node.value
-    elif isinstance(node, ast.Name):
-        reached = unit.losses.reached
-        for value in reached.of(function, node):
-            if isinstance(value, ast.expr):
-                yield reached.holder(function, value), value
-    elif isinstance(node, ast.Call):
-        callees = unit.project.callees(node)
-        yield from ((callee, end) for callee in callees for end in returned(callee))
-    elif isinstance(node, ast.Attribute):
-        for method in unit.project.methods(function.module, node.value, node.attr):
-            if method.is_property:
-                yield from ((method, end) for end in returned(method))
+    return any(remainders(unit.project, unit.losses.reached, function, test))
 
 
 def restarts(unit: Unit, function: Function, limit: ast.If) -> bool:
@@ -66,7 +23,7 @@ def restarts(unit: Unit, function: Function, limit: ast.If) -> bool:
     """
     counted = {
         name
-        for where, node in _remainders(unit, function, limit.test)
+        for where, node in remainders(unit.project, unit.losses.reached, function, limit.test)
         if where is function
         for name in _paths(node.left)
     }

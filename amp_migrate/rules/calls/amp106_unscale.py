@@ -31,9 +31,11 @@ from amp_migrate.facts.paths import all_given, tail, walk
 from amp_migrate.placement.reads.zeroing import before_step, lost_windows
 from amp_migrate.placement.unscaling.parameters import replaced_parameters
 from amp_migrate.placement.unscaling.unscale import Inside, Unscale
-from amp_migrate.placement.windows.unused import unused
+from amp_migrate.placement.windows.skipped import jumps
+from amp_migrate.placement.windows.unused import left_out, unused
 from amp_migrate.plan.model import Decision, Insert, ReplaceExpression, Status
 from amp_migrate.project import Function
+from amp_migrate.project.rounds import runs_before
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.training.steps import asked
 
@@ -44,6 +46,11 @@ _LOST = (
     "does not"
 )
 _LEFT_OUT = "this step may be left out: under Apex an overflow in these gradients skipped the next step as well, now it does not"
+
+_PASSED = (
+    "the step on these gradients may be left out: under Apex an overflow in them skipped the next step as well, now it "
+    "does not"
+)
 
 
 def decide(context: Context) -> Iterator[Decision]:
@@ -109,6 +116,24 @@ def _lost(context: Context) -> Iterator[Decision]:
             never.pop(place, None)
     for module, node in never:
         yield decision(RULE, Status.NOTE, module, node, _LOST)
+    told = {u.function for u in context.unscales if u.outside is not None or u.decided is not None}
+    for backward, function in left_out(unit, moved):
+        place = backward.module, backward.node
+        said = function in told or _is_said(context, function)
+        if place not in never and backward.node not in lost and not said:
+            yield decision(RULE, Status.NOTE, *place, _PASSED)
+
+
+def _is_said(context: Context, function: Function) -> bool:
+    """Tell whether the rule of the steps says so, where a jump behind `unscale_` gets an `update()`."""
+    project = context.unit.project
+    return any(
+        not runs_before(project, function, step.anchor, jump)
+        for unscale in context.unscales
+        if unscale.function is function
+        for step in context.unit.steps_of(function)
+        for jump in jumps(project, step, unscale.before)
+    )
 
 
 def _divided(context: Context, function: Function, node: ast.expr) -> Decision:

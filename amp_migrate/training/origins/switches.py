@@ -30,6 +30,11 @@ def feasible(project: Project, function: Function) -> Paths:
     return _known(project).paths(function)
 
 
+def entered(project: Project, function: Function) -> Assumption:
+    """Return what switches say where a function is entered, in every run."""
+    return _known(project).entered(function)
+
+
 @once
 def _known(project: Project) -> _Switches:
     return _Switches(project)

@@ -1,0 +1,106 @@
+"""Whether a run says of steps that may be left out what an overflow in their gradients did to the next one under Apex."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass
+
+from amp_migrate.check.events.claims import MOVES, SAYS, Claims
+from amp_migrate.check.events.sides import Key, Side, changed
+from amp_migrate.check.events.traces import Difference, Label, Step
+from amp_migrate.check.gradients.scaled import backwards
+from amp_migrate.check.gradients.waiting import of_block
+from amp_migrate.facts.paths import tail
+from amp_migrate.project import Function
+from amp_migrate.protocol.certain.memory import CertainMemory
+from amp_migrate.protocol.code.programs import Programs
+from amp_migrate.protocol.faults import Breach, Fault
+from amp_migrate.protocol.machine import Moved, Unmoved
+from amp_migrate.protocol.run.blind import Search
+from amp_migrate.training.events import Event, Kind
+from amp_migrate.training.flags.counted import is_counted
+
+_UNTOLD = "are cleared on a way past the step, and no rule says what differs when they overflow:"
+
+
+@dataclass(frozen=True)
+class PassedMachine(Unmoved):
+    """Follows the gradients of one optimizer, by its number, that the losses of some backward passes of Apex add to."""
+
+    number: int
+    fed: Mapping[ast.AST, frozenset[int]]
+
+    def starts(self, called: bool) -> tuple[Hashable, ...]:
+        """There are no gradients when a program begins."""
+        return (False,)
+
+    def move(self, state: Hashable, event: Event, visited: bool) -> Moved:
+        """Return what an event makes of whether there are gradients."""
+        if event.kind is Kind.BACKWARD:
+            return Moved((state or self.number in self.fed.get(event.node, ()),))
+        if event.kind not in (Kind.STEP, Kind.OTHER_STEP, Kind.ZERO_GRAD, Kind.MAKE):
+            return Moved((state,))
+        own = event.optimizers
+        if own is not None and self.number not in own:
+            return Moved((state,))
+        lost = event.kind is Kind.ZERO_GRAD and state and (visited or event.certain)
+        return Moved((False,), (Breach.CLEARED,) if lost else ())
+
+
+def passed(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Difference]]:
+    """Yield where gradients are cleared that a step did not take which takes them on another way, and nothing says so."""
+    fed: dict[ast.AST, frozenset[int]] = {}
+    names: dict[int, Key] = {}
+    homes: list[tuple[int, Function]] = []
+    for name, _ in changed(old, new):
+        stays = any(tail(c) == "scale_loss" for f in new.functions[name] for c in f.calls)
+        for function in () if stays else old.functions[name]:
+            for call, _, by_apex in backwards(old, function):
+                if by_apex and not claims.drops(function):
+                    fed[call] = of_block(old, function, call)
+                    names |= dict.fromkeys(fed[call], name)
+                    homes += [(number, function) for number in fed[call]]
+    program, steps = old.program.of_gradients, _steps(old) if fed else {}
+    search, programs = Search(program, CertainMemory(program)), Programs(program)
+    for number in sorted(names.keys() & steps.keys()):
+        backward = [f for n, f in homes if n == number]
+        functions = {*backward, *(f for f, _ in steps[number])}
+        if (
+            len(functions) > 1
+            or len(backward) > 1
+            or any(_waits(old, *step) for step in steps[number])
+        ):
+            continue
+        machine = PassedMachine(number, fed)
+        for fault in search.run(machine, programs.of_optimizers([number])).faults():
+            within = all(
+                f.module.path == fault.place.path and f.spans(fault.place.line) for f in functions
+            )
+            if within and not _is_told(fault, claims):
+                label = Label(f"gradients {_UNTOLD}")
+                yield names[number], Difference((Step(label, fault.place, fault.place),))
+
+
+def _steps(side: Side) -> dict[int, list[tuple[Function, ast.AST]]]:
+    """Return the steps of each optimizer, by its number."""
+    found: dict[int, list[tuple[Function, ast.AST]]] = {}
+    for function, held in side.program.training.by_function.items():
+        for event in (event for events in held.values() for event in events):
+            for number in (event.optimizers or ()) if event.kind is Kind.STEP else ():
+                found.setdefault(number, []).append((function, event.node))
+    return found
+
+
+def _waits(side: Side, function: Function, step: ast.AST) -> bool:
+    """Tell whether a step may wait for several micro-batches."""
+    return is_counted(side.project, side.program.training.losses.reached, function, step)
+
+
+def _is_told(fault: Fault, claims: Claims) -> bool:
+    """Tell whether a rule says of a file on the way that a step may be left out, or moves what clears."""
+    paths = {place.path for place in (*fault.way, fault.place)}
+    return any(
+        claim.path in paths and (claim.code in MOVES or (claim.is_note and claim.code in SAYS))
+        for claim in claims.every
+    )
