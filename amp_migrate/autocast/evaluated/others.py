@@ -9,7 +9,7 @@ from amp_migrate.autocast.evaluated.evaluation import region_of
 from amp_migrate.autocast.evaluated.inference import before_apex, without_gradients
 from amp_migrate.autocast.evaluated.unfed import feeds_nothing, is_part
 from amp_migrate.autocast.regions import merged
-from amp_migrate.facts.paths import all_given, tail
+from amp_migrate.facts.paths import tail
 from amp_migrate.placement.finding.networks import initialized, is_made_anew
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module, Project
@@ -20,7 +20,6 @@ from amp_migrate.training.forwards.forwards import made_network
 from amp_migrate.training.forwards.holders import used_as_networks
 from amp_migrate.training.forwards.indifferent import keeps_type
 from amp_migrate.training.region import Region, nodes_in, run_in
-from amp_migrate.training.steppers import is_optimizer
 
 
 def others(unit: Unit, known: list[Region]) -> list[Region]:
@@ -84,8 +83,6 @@ def _trains(unit: Unit, module: Module, func: ast.expr) -> bool:
 def _run(unit: Unit, module: Module, call: ast.Call) -> ast.expr | None:
     """Return the network that a call is the forward pass of, by itself or by a method of a library."""
     func = call.func
-    if any(is_optimizer(unit.project, module, given) for given in all_given(call)):
-        return None  # a schedule is given state dicts, too
     if _is_network(unit, module, func):
         return func
     if not isinstance(func, ast.Attribute) or func.attr not in RUNS_FORWARD:

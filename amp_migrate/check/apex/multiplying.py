@@ -8,11 +8,9 @@ from functools import cached_property
 
 from amp_migrate.check.apex.assumed import Initialize
 from amp_migrate.facts.closure import closure
-from amp_migrate.facts.paths import all_given
 from amp_migrate.project import Class, Module, Project
 from amp_migrate.training.beliefs import MULTIPLYING_LAYERS, RUNS_FORWARD
 from amp_migrate.training.forwards.holders import used_as_networks
-from amp_migrate.training.steppers import is_optimizer
 
 _LAYERS = MULTIPLYING_LAYERS | {"Sequential"}
 _OF_GIVEN = frozenset({"O2", "O3"})
@@ -32,9 +30,8 @@ class Multiplying:
 
     def is_network(self, module: Module, call: ast.Call) -> bool:
         """Tell whether a call is of a network, of the project or used as one; those that O2 and O3 were not given ran in fp32."""
-        given = all_given(call)
-        if self._only_given or any(is_optimizer(self._project, module, a) for a in given):
-            return False  # what makes a schedule is given state dicts, too
+        if self._only_given:
+            return False
         values = self._project.values
         classes = values.instance_classes(module, call.func)
         if classes:
