@@ -42,7 +42,7 @@ def thrown_away(
         meant = [s for s in steps if named is None or s.text == tree.segment(named)]
         if (named is None and len(texts) > 1) or _is_filled_again(unit, node):
             continue
-        if any(_between(course, node, step, meant) and _beside(unit, node, step) for step in meant):
+        if any(_between(course, node, step, meant) and _beside(course, node, step) for step in meant):
             result[node] = named
     return result
 
@@ -83,7 +83,9 @@ def _between(course: Course, node: ast.expr, step: Step, steps: list[Step]) -> b
     return fed and course.leads_untrained(node, step.call)
 
 
-def _beside(unit: Unit, node: ast.expr, step: Step) -> bool:
+def _beside(course: Course, node: ast.expr, step: Step) -> bool:
     """Tell whether no test keeps a step from what clears on every micro-batch."""
-    limits = [boundary(step, b.node) for b in unit.backwards_of(step.function)]
-    return all(limit is None or inside(step.tree, node, limit) for limit in limits)
+    limits = [boundary(step, backward.node) for backward in course.backwards]
+    if all(limit is None or inside(step.tree, node, limit) for limit in limits):
+        return True
+    return course.always_comes(node, [other.call for other in course.alike(step)])

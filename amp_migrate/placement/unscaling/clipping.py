@@ -46,7 +46,8 @@ def helpers(unit: Unit) -> set[Function]:
         calls = unit.project.calls_of(function)
         callers = {call.function for call in calls}
         stepping = all(unit.steps_of(f) or indirect(unit, f) for f in callers)
-        if calls and stepping and not any(unit.project.escapes(function)):
+        clips = not indirect(unit, function) and not any(unit.project.escapes(function))
+        if calls and stepping and clips:
             found.add(function)
     return found
 
