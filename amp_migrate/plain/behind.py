@@ -8,16 +8,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from amp_migrate.facts.paths import YIELDS, defs, path, same, uses
+from amp_migrate.facts.paths import YIELDS, defs, path, same, uses, variables
 from amp_migrate.plain.write import Piece, filling
 from amp_migrate.project import CallSite, Function, Module, Project
 from amp_migrate.source.span import Span
-from amp_migrate.training.contexts import scales_loss
+from amp_migrate.training.bindings import bound_value
+from amp_migrate.training.contexts import Context, context, scales_loss
 from amp_migrate.training.reads.gradients import clips
 
 _AROUND = (ast.Call, ast.keyword, ast.Tuple, ast.Attribute, ast.BinOp, ast.Subscript)
 _HOLDING = (ast.Expr, ast.Assign, ast.AugAssign)
+_OF_GRADIENTS = (Context.GRAD, Context.NO_GRAD)
 _GIVEN = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Load)
 
 
@@ -85,20 +88,35 @@ def _scales(project: Project, function: Function) -> bool:
     return any(scales_loss(project, function.module, call) for call in calls)
 
 
-def _last(project: Project, function: Function) -> tuple[tuple[ast.Expr, ...], _Clip] | None:
-    """Return the clips that a function always ends with, and what they are as one call."""
+def _end(project: Project, function: Function) -> ast.stmt | None:
+    """Return the statement that a function always ends with, but for a `return` that only reads."""
     body = list(function.node.body) if isinstance(function.node, ast.FunctionDef) else []
     ends = [n for n in function.own_nodes if isinstance(n, (ast.Return, *YIELDS))]
-    if ends and (ends != body[-1:] or not _is_plain(body[-1])):
+    if ends and ends != body[-1:]:
         return None
-    last = next(reversed(body[:-1] if ends else body), None)
+    last = next(reversed(body[:-1] if ends and _is_plain(body[-1]) else body), None)
+    return _within(project, function.module, last) if last is not None else None
+
+
+def _within(project: Project, module: Module, last: ast.stmt) -> ast.stmt:
+    """Return what a block ends with that only says whether there are gradients."""
+    while isinstance(last, ast.With) and all(
+        context(project, module, item.context_expr) in _OF_GRADIENTS for item in last.items
+    ):
+        last = last.body[-1]
+    return last
+
+
+def _last(project: Project, function: Function) -> tuple[tuple[ast.Expr, ...], _Clip] | None:
+    """Return the clips that a function always ends with, and what they are as one call."""
+    last = _end(project, function)
     made = [
         node
         for node in function.own_nodes
         if isinstance(node, ast.Call) and clips(project, function.module, node)
     ]
     if isinstance(last, ast.If) and last.orelse:
-        one, other = last.body[-1], last.orelse[-1]
+        one, other = (_within(project, function.module, s[-1]) for s in (last.body, last.orelse))
         if isinstance(one, ast.Expr) and isinstance(other, ast.Expr):
             whole = _either(last.test, one.value, other.value)
             if whole is not None and set(made) == {one.value, other.value}:
@@ -130,32 +148,71 @@ def _at_calls(
     project: Project, function: Function, statements: tuple[ast.Expr, ...], clip: _Clip
 ) -> list[Piece] | None:
     """Return what stands behind each call; None where one is not seen, or the clip cannot be said there."""
+    read = {n.id for part in clip.parts for n in ast.walk(part) if isinstance(n, ast.Name)}
+    names = {name: _spelt(function, name) for name in read}
+    found = list(_behind(project, function, names, (function,)))
+    pieces = [_at_call(place, clip) for place in found if place is not None]
+    inside = {
+        node for place in found if place is not None for node in place.site.function.own_nodes
+    }
+    if not inside.isdisjoint(statements) or len(pieces) < len(found):
+        return None
+    return None if None in pieces else [piece for piece in pieces if piece is not None]
+
+
+def _spelt(function: Function, name: str) -> str:
+    """Return what an attribute that has a name of its own in a function is called, which sets neither again."""
+    bound = function.module.scopes.bindings(function.scope, name)
+    value = bound_value(function.module, bound[0]) if len(bound) == 1 else None
+    if not isinstance(value, ast.Attribute) or path(value) is None:
+        return name
+    written = any(
+        isinstance(node.ctx, ast.Store)
+        and (node.attr == value.attr if isinstance(node, ast.Attribute) else node.id in uses(value))
+        for node in function.own_nodes
+        if isinstance(node, ast.Attribute | ast.Name)
+    )
+    return name if written else function.module.tree.segment(value)
+
+
+class _Place(NamedTuple):
+    """A call behind which a clip may stand, and what the names in it are to the caller."""
+
+    site: CallSite
+    names: dict[str, str]
+
+
+def _behind(
+    project: Project, function: Function, names: dict[str, str], above: tuple[Function, ...]
+) -> Iterator[_Place | None]:
+    """Yield the calls that a function ends, the outermost that end no function themselves; None where one is not known."""
     calls = project.callers(function)
     if not calls or any(project.escapes(function)):
-        return None
-    pieces = []
+        yield None
+        return
     for site in calls:
-        piece = _at_call(project, function, site, clip)
-        if piece is None or any(s in site.function.own_nodes for s in statements):
-            return None
-        pieces.append(piece)
-    return pieces
+        said = _said(project, function, site, names)
+        caller, statement = site.function, site.function.module.tree.statement(site.call)
+        if said is None or caller.module is not above[0].module or site.partial or site.constructor:
+            yield None
+            return
+        ends = caller not in above and caller.node and _end(project, caller) is statement
+        further = list(_behind(project, caller, said, (*above, caller))) if ends else [None]
+        yield from [_Place(site, said)] if None in further else further
 
 
-def _at_call(project: Project, function: Function, site: CallSite, clip: _Clip) -> Piece | None:
+def _at_call(place: _Place, clip: _Clip) -> Piece | None:
+    site = place.site
     tree = site.function.module.tree
-    if site.partial or site.constructor or site.function.module is not function.module:
-        return None
     statement = tree.statement(site.call)
     for up in tree.ancestors(site.call):
         if up is statement:
             break
         if not isinstance(up, _AROUND):
             return None
-    names = _names(project, function, site, clip)
-    if names is None or not isinstance(statement, _HOLDING):
+    if not isinstance(statement, _HOLDING):
         return None
-    text = clip.text(function.module, names)
+    text = clip.text(site.function.module, place.names)
     if "\n" in text or defs(statement) & uses(ast.parse(text)):
         return None
     end = tree.span(statement)
@@ -165,22 +222,32 @@ def _at_call(project: Project, function: Function, site: CallSite, clip: _Clip) 
     return Piece(Span(end.end_line, end.end_column, end.end_line, end.end_column), f"; {text}")
 
 
-def _names(
-    project: Project, function: Function, site: CallSite, clip: _Clip
+def _said(
+    project: Project, function: Function, site: CallSite, names: Mapping[str, str]
 ) -> dict[str, str] | None:
-    """Return what the names in a clip of a function are to its caller; None where one is not known to it."""
-    scopes, names = function.module.scopes, {}
-    read = {n.id for p in clip.parts for n in ast.walk(p) if isinstance(n, ast.Name)}
-    for name in read:
+    """Return what names are to a caller of a function, by what they are in it; None where one is not known to it."""
+    scopes, known = function.module.scopes, dict[str, str]()
+    for name in {name for text in names.values() for name in variables(ast.parse(text))}:
         owner = scopes.find(function.scope, name)
         if owner is function.scope:
             given = _given(project, function, site, name)
             if given is None or not all(isinstance(n, _GIVEN) for n in ast.walk(given)):
                 return None
-            names[name] = function.module.tree.segment(given)
+            known[name] = site.function.module.tree.segment(given)
+            if "\n" in known[name]:
+                return None
         elif scopes.find(site.function.scope, name) is not owner:
             return None
-    return names
+    return {name: _with(text, known) for name, text in names.items()}
+
+
+def _with(text: str, names: Mapping[str, str]) -> str:
+    """Return an expression with other names."""
+    read = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name) and n.id in names]
+    line = text.encode()
+    for node in sorted(read, key=lambda n: n.col_offset, reverse=True):
+        line = line[: node.col_offset] + names[node.id].encode() + line[node.end_col_offset :]
+    return line.decode()
 
 
 def _given(project: Project, function: Function, site: CallSite, name: str) -> ast.expr | None:

@@ -42,7 +42,9 @@ def thrown_away(
         meant = [s for s in steps if named is None or s.text == tree.segment(named)]
         if (named is None and len(texts) > 1) or _is_filled_again(unit, node):
             continue
-        if any(_between(course, node, step, meant) and _beside(course, node, step) for step in meant):
+        if any(
+            _between(course, node, step, meant) and _beside(course, node, step) for step in meant
+        ):
             result[node] = named
     return result
 

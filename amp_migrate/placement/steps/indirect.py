@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from amp_migrate.facts.paths import defs, path
+from amp_migrate.facts.paths import defs, root
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import CallSite, Function
 from amp_migrate.protocol.code.turns import turns_of
@@ -35,7 +35,8 @@ def indirect(unit: Unit, function: Function) -> list[Indirect]:
 def seen(unit: Unit, own: Step, site: CallSite) -> Step | None:
     """Return the step of a helper as a call of it takes it; None where the optimizer is out of reach there."""
     module, call = site.function.module, site.call
-    base, _, rest = (path(own.optimizer) or "").partition(".")
+    base = (root(own.optimizer) or "") if _is_place(own.optimizer) else ""
+    rest = own.tree.segment(own.optimizer)[len(base) :]
     if any(base in defs(stmt) for stmt in own.function.scope.body):
         return None
     anchor = _anchor(unit, site)
@@ -43,17 +44,26 @@ def seen(unit: Unit, own: Step, site: CallSite) -> Step | None:
     if given is not None and given not in set(ast.walk(call)):
         return None  # handed on from the function's own ``*args``
     if given is not None:
-        text = ".".join([module.tree.segment(given), *([rest] if rest else [])])
+        text = module.tree.segment(given) + rest
         return Step(module, site.function, call, given, anchor, text)
     if _is_shared(own, site, base):
         return Step(module, site.function, call, own.optimizer, anchor, own.text)
     names = own.function.parameters.names
     receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
     own_object = bool(names) and site.bound and base == names[0]
-    if receiver is None or not own_object or path(receiver) is None or not rest:
+    if receiver is None or not own_object or not _is_place(receiver) or not rest:
         return None
-    text = f"{module.tree.segment(receiver)}.{rest}"
+    text = module.tree.segment(receiver) + rest
     return Step(module, site.function, call, receiver, anchor, text)
+
+
+def _is_place(node: ast.expr) -> bool:
+    """Tell whether an expression reads variables, attributes and items of one key alone."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant):
+            return False
+        node = node.value
+    return isinstance(node, ast.Name)
 
 
 def _anchor(unit: Unit, site: CallSite) -> ast.stmt:

@@ -78,7 +78,8 @@ def _behind_calls(context: Context) -> Iterator[Decision]:
     for module in context.unit.modules:
         spans = [respelt.unused for respelt in module.tree.respelt if respelt.clips]
         for gone in spans:
-            statements = [s for s in module.tree.nodes(ast.Expr) if module.tree.span(s) in gone]
+            held = (s for s in module.tree.nodes(ast.Expr) if module.tree.span(s) in gone)
+            statements = sorted(held, key=module.tree.span)
             function = context.unit.project.function_of(module, statements[0])
             if function in context.unit.functions:
                 message = f"the clip at the end of {function.qualname}() goes on behind its calls"
