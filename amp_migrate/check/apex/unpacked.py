@@ -23,11 +23,30 @@ def _written(module: Module, options: ast.Name, key: str) -> ast.expr | None:
     """Return what a variable holds under a key, where nothing else can be put there."""
     scopes = module.scopes
     held, bound = scopes.only_value(options), scopes.bound(options)
-    uses = scopes.spelt(scopes.owner(options), options.id)
-    if held is None or not all(node in bound or _keeps(module, node, key) for node in uses):
+    if held is None:
         return None
-    values = _entries(held).get(key, [])
+    values = list(_entries(held).get(key, []))
+    for node in scopes.spelt(scopes.owner(options), options.id):
+        if node in bound:
+            continue
+        added = _added(module, node, bound[0])
+        if added is None and not _keeps(module, node, key):
+            return None
+        values += [keyword.value for keyword in added or () if keyword.arg == key]
     return values[0] if len(values) == 1 else None
+
+
+def _added(module: Module, node: ast.Name, bound: ast.AST) -> list[ast.keyword] | None:
+    """Return what ``options.update(key=value)`` puts into a dictionary behind its display; None for any other use."""
+    tree = module.tree
+    call = tree.parent(tree.parent(node) or node)
+    if not isinstance(call, ast.Call) or tail(call) != "update" or call.args:
+        return None
+    named = all(keyword.arg is not None for keyword in call.keywords)
+    beside = isinstance(tree.parent(call), ast.Expr) and tree.block(tree.statement(call)) is (
+        tree.block(tree.statement(bound))
+    )
+    return call.keywords if named and beside and tree.parent(node) is call.func else None
 
 
 def _keeps(module: Module, node: ast.Name, key: str) -> bool:

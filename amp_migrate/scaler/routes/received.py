@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from amp_migrate.apex.mapping import entries
 from amp_migrate.apex.options import arguments
 from amp_migrate.apex.sites import Site
 from amp_migrate.facts.paths import defs, path, same, uses, walk
@@ -125,8 +126,12 @@ def settings(
         asked += [
             level.test for level in levels(site.module.tree, site.node) if isinstance(level, ast.If)
         ]
-        asked += [node for name, node in arguments(site.call)[0].items() if name not in _OBJECTS]
-        asked += [k.value for k in site.call.keywords if k.arg is None]
+        options = {n: node for n, node in arguments(site.call)[0].items() if n not in _OBJECTS}
+        for mapping in (k.value for k in site.call.keywords if k.arg is None):
+            held = entries(project, site.module, mapping, site.call)
+            options |= held or {}
+            asked += [mapping] if held is None else []
+        asked += [ast.keyword(name, options[name]) for name in sorted(options)]
     names = {name for node in asked for name in uses(node)}
     assigned = [n for n in callee.own_nodes if isinstance(n, ast.Assign)]
     for _ in assigned:
