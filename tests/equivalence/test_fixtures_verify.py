@@ -205,13 +205,17 @@ HARMLESS = {
 
 
 # Only where the overflow meets gradients that a helper zeroes does it matter that they are unscaled before.
-OVERFLOWING_AT = {("missing unscale_", "clip/gradients_set_to_zero_by_a_helper"): 3}
+_ZEROED = (
+    "clip/gradients_set_to_zero_by_a_helper",
+    "clip/cleared_before_a_step_of_the_next_round",
+)
+OVERFLOWING_AT = {("missing unscale_", name): 3 for name in _ZEROED}
 
 # The penalty that scaled gradients make too large is a loss of its own; an overflow that is zeroed skips no step.
 EARLIER = {
     ("missing unscale_", "several/penalty_behind_a_read"): "loss",
     ("step not rewritten", "several/penalty_behind_an_update"): "loss",
-    ("missing unscale_", "clip/gradients_set_to_zero_by_a_helper"): "skipped steps",
+    **{("missing unscale_", name): "skipped steps" for name in _ZEROED},
 }
 
 

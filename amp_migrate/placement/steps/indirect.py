@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from amp_migrate.facts.paths import defs, root
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import CallSite, Function
+from amp_migrate.project.reach import reachable
+from amp_migrate.project.rounds import graph_of, points_of
 from amp_migrate.protocol.code.turns import turns_of
 from amp_migrate.training.steps import Step
 
@@ -23,12 +25,32 @@ class Indirect:
 
 def indirect(unit: Unit, function: Function) -> list[Indirect]:
     """Return the steps that a function takes through helpers, of optimizers that it gives them or their object has."""
+    taken = [*unit.live_steps()]
+    for own in taken:
+        taken += _handed_up(unit, own, {step.function for step in taken})
     return [
         Indirect(step, own, site)
-        for own in unit.live_steps()
+        for own in taken
         if own.function is not function
         for site in unit.project.calls_of(own.function)
         if site.function is function and (step := seen(unit, own, site)) is not None
+    ]
+
+
+def _handed_up(unit: Unit, own: Step, stepping: set[Function]) -> list[Step]:
+    """Return the steps of helpers that leave a step to one that always takes it and runs no backward."""
+    project, helper = unit.project, own.function
+    graph = graph_of(project, helper)
+    order = graph.order(exceptions=False)
+    always = order.must_reach(graph.entry, points_of(project, helper, own.call))
+    running = {backward.function for backward in unit.backwards}
+    if not always or not running.isdisjoint(reachable(project, helper)):
+        return []
+    return [
+        step
+        for site in project.calls_of(helper)
+        if site.function not in stepping and site.function.node is not None
+        if (step := seen(unit, own, site)) is not None
     ]
 
 

@@ -47,18 +47,25 @@ def main(loader, net):
 
 main([(torch.randn(3, 4), torch.randn(3, 2))], torch.nn.Linear(4, 2))
 """
-UNPACKED = Training(
-    "a level without casts in a dictionary",
-    files(_BEFORE),
-    files(_AFTER),
-    {
-        "cast": (
-            (
-                "        loss = F.mse_loss(net(x), y)",
-                "        with torch.cuda.amp.autocast():\n            loss = F.mse_loss(net(x), y)",
-            ),
-        )
-    },
+_DISPLAY = '{"opt_level": "O0"}\n'
+UNPACKED = tuple(
+    Training(
+        f"a level without casts in a dictionary{how}",
+        files(_BEFORE.replace(_DISPLAY, made)),
+        files(_AFTER),
+        {
+            "cast": (
+                (
+                    "        loss = F.mse_loss(net(x), y)",
+                    "        with torch.cuda.amp.autocast():\n            loss = F.mse_loss(net(x), y)",
+                ),
+            )
+        },
+    )
+    for how, made in (
+        ("", _DISPLAY),
+        (" that is updated", '{}\n    options.update(opt_level="O0")\n'),
+    )
 )
 _PUT = '    options["loss_scale"] = "dynamic"\n'
 UNPACKED_OTHERWISE = tuple(
@@ -72,6 +79,7 @@ UNPACKED_OTHERWISE = tuple(
         '    options["opt_level"] = "O1"\n',
         '    options.update(opt_level="O1")\n',
         '    if len(sys.argv) > 1:\n        options = {"opt_level": "O1"}\n',
+        '    if len(sys.argv) > 1:\n        options.update(opt_level="O0")\n',
         "    options[sys.argv[1]] = sys.argv[2]\n",
         '    known = options\n    known["opt_level"] = "O1"\n',
     )
