@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.facts.paths import path
+from amp_migrate.facts.paths import path, root
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Function
@@ -21,7 +21,7 @@ def reached(unit: Unit, function: Function, text: str, at: ast.stmt) -> str:
     here = graph.within(at)
     seen: set[str] = set()
     while here:
-        base, dot, rest = text.partition(".")
+        base = root(ast.parse(text, mode="eval").body) or ""
         made = [node for node in function.own_nodes if _binds(node, base)]
         late = [node for node in made if not order.dominates(graph.within(node)[-1], here[0])]
         if not late or len(made) != 1 or base in seen:
@@ -42,7 +42,7 @@ def reached(unit: Unit, function: Function, text: str, at: ast.stmt) -> str:
                 f"make `{base}` before this, then run again",
             )
         seen.add(base)
-        text = other + dot + rest
+        text = other + text[len(base) :]
     return text
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from amp_migrate.apex.passthrough import target
 from amp_migrate.facts.paths import LOOKS
 from amp_migrate.facts.scopes import targets_of
-from amp_migrate.project import Module, Project
+from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.steppers import makes_schedule, may_train
 
 _ASKED = frozenset({"param_groups", "state", "state_dict", "load_state_dict", "zero_grad", "defaults"})  # fmt: skip
@@ -73,6 +73,9 @@ def _only_takes(project: Project, module: Module, call: ast.Call, node: ast.expr
     if (builtin := module.scopes.builtin(call.func)) is not None:
         return builtin in LOOKS
     callees = project.callees(call)
+    if name == "functools.partial" and call.args:
+        taken = project.resolve(module, call.args[0])
+        callees = [taken] if isinstance(taken, Function) else []
     if not callees:
         return _is_schedule(project, module, call)
     return all(

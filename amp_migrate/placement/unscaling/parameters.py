@@ -9,7 +9,7 @@ from amp_migrate.apex.sites import Site
 from amp_migrate.facts.paths import all_given, path, same, stored, tail, walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.unscaling.made_of import Frame, MadeOf
-from amp_migrate.project import Function
+from amp_migrate.project.rounds import graph_of, points_of, points_of_all
 
 
 def parameters_text(unit: Unit, site: Site) -> str:
@@ -32,7 +32,7 @@ def _model_of(unit: Unit, site: Site, optimizer: ast.expr) -> str | None:
     models = {values.group(module, node) for module, node in unit.models()}
     if built is None or built not in models or len(models) != 1:
         return None
-    return _name_in(unit, site.function, built)
+    return _name_in(unit, site, built)
 
 
 def _built_from(unit: Unit, optimizer: int) -> int | None:
@@ -56,9 +56,9 @@ def _is_constructor(call: ast.Call) -> bool:
     return tail(call) not in ("initialize", "load_state_dict")
 
 
-def _name_in(unit: Unit, function: Function, group: object) -> str | None:
-    """Return the shortest path by which a function names an object."""
-    values = unit.project.values
+def _name_in(unit: Unit, site: Site, group: object) -> str | None:
+    """Return the shortest path by which a function names an object on every way to a site."""
+    values, function = unit.project.values, site.function
     found = {
         text
         for node in walk(function.scope)
@@ -66,8 +66,21 @@ def _name_in(unit: Unit, function: Function, group: object) -> str | None:
         and (text := path(node)) is not None
         and not text.endswith(".module")
         and values.group(function.module, node) == group
+        and _is_bound(unit, site, text.partition(".")[0])
     }
     return min(found, key=lambda text: (len(text), text), default=None)
+
+
+def _is_bound(unit: Unit, site: Site, name: str) -> bool:
+    """Tell whether a name has its value on every way to a site."""
+    function = site.function
+    made = function.module.scopes.bindings(function.scope, name)
+    here = points_of(unit.project, function, site.node)[:1]
+    if name in function.parameters.names or not made or not here:
+        return True
+    order = graph_of(unit.project, function).order(exceptions=False)
+    bound = points_of_all(unit.project, function, made)
+    return order.must_pass(graph_of(unit.project, function).entry, here[0], bound)
 
 
 def _alike(one: ast.expr, other: ast.expr) -> bool:
