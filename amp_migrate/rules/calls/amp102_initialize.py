@@ -34,6 +34,7 @@ from amp_migrate.placement.finding.networks import only_infers
 from amp_migrate.placement.making.climbing import reaches
 from amp_migrate.placement.making.creation import Creation, is_exhaustive
 from amp_migrate.placement.making.lacking import lacking
+from amp_migrate.placement.making.together import are_together
 from amp_migrate.placement.steps.untrained import never_updates
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Drop, Edit, Insert, Replace, ReplaceExpression, Status
@@ -46,6 +47,8 @@ from amp_migrate.rules.calls.scaler_made import class_attribute, made_after, sca
 from amp_migrate.rules.guards.declared import undeclared
 from amp_migrate.training.steps import children_of
 
+_APART = "every object has a GradScaler of its own now; Apex had one loss scale for the process, which an overflow of any of them halved"
+_ONE = "give all objects one GradScaler, and call update() once behind their steps, to keep one loss scale"
 _O3 = (
     "opt_level O3 becomes autocast where nothing is trained: weights stay fp32 (Apex had them in fp16), so memory and the "
     "last bits of the outputs change"
@@ -84,6 +87,8 @@ def decide(context: Context) -> Iterator[Decision]:
             yield decision(RULE, Status.NOTE, site.module, site.node, message)
         for remark in options.remarks:
             yield decision(RULE, Status.NOTE, site.module, site.node, remark)
+        if creation is not None and options.pinned is None and are_together(unit, creation):
+            yield decision(RULE, Status.NOTE, site.module, site.node, _APART, advice=_ONE)
         if creation is not None and never_updates(unit, site):
             message = "no optimizer steps in this program, so nothing moves its loss scale; Apex halved it on an overflow"
             advice = "pass a smaller init_scale=, or call unscale_(), update() and zero_grad() after each backward"
