@@ -98,8 +98,10 @@ def _comes_to(old: Side, at: Counterpart, happening: Happening, *, behind: bool)
     }
     graph = old.program.graph(at.function)
     order = graph.order(exceptions=False)
-    own = (node for node in asking.pop(at.function, ()) if node is not at.node)
-    asked = [point for node in own for point in graph.at(node)]
+    own = asking.pop(at.function, [])
+    if at.node in own and at.behind is behind:
+        return True
+    asked = [point for node in own if node is not at.node for point in graph.at(node)]
     ways = [(made, ask) for made in graph.at(at.node) for ask in asked]
     if not behind:
         return any(order.may_reach(ask, made) for made, ask in ways)

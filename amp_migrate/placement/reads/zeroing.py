@@ -58,6 +58,17 @@ def windows(unit: Unit) -> Iterator[Window]:
             yield Window(step, backward, limit)
 
 
+def begins_empty(unit: Unit, window: Window) -> bool:
+    """Tell whether another test that counts clears gradients before the first backward of a window."""
+    function = window.step.function
+    return any(
+        isinstance(up, ast.If) and up is not window.limit and counts(unit, function, up.test)
+        for node in clearing(unit.project).nodes(function)
+        if runs_before(unit.project, function, node, window.backward.node)
+        for up in window.step.tree.ancestors(node)
+    )
+
+
 def _window_of(unit: Unit, step: Step) -> tuple[Backward | None, ast.If | None]:
     """Return the backward that runs last before a step that stays, and the test by which that waits for several."""
     called = step.function.node is not None

@@ -61,9 +61,15 @@ class Counters:
             return
         turn = before.get(_turn(text))
         if isinstance(turn, Known) and turn.value is not None:
-            yield Term(text, frozenset({Operand(text, Aspect.BINDING)})), turn
+            yield _number(text), turn
         elif isinstance(turn, Known) or self._adds_one(node):
             yield from (found for found in _onward(before, text) if found[0].text in self.deciding)
+
+    def decides(self, term: Term) -> bool:
+        """Tell whether what a term says decides what becomes of gradients, or is the number of a turn that does."""
+        return term.text in self.deciding or any(
+            begins and term in (_number(name), _turn(name)) for name, begins in self._first.items()
+        )
 
     def _begins(self, name: str) -> bool:
         """Tell whether some test that decides asks a counter itself, not one more, as at the head of a window."""
@@ -152,6 +158,10 @@ def _onward(before: Assumption, name: str) -> Iterator[tuple[Term, Value]]:
 
 def _whole(name: str) -> str:
     return rf"(?<![\w.]){re.escape(name)}(?![\w.\[])"
+
+
+def _number(name: str) -> Term:
+    return Term(name, frozenset({Operand(name, Aspect.BINDING)}))
 
 
 def _turn(name: str) -> Term:

@@ -187,7 +187,7 @@ class Memory:
     def _decides(self, term: Term) -> bool:
         """Tell whether what becomes of gradients hangs on what is known of a term, or which objects there are."""
         about = term.text.startswith(_ABOUT_OBJECTS)
-        return about or term.text in self.counters.deciding or self.is_lasting(term)
+        return about or self.counters.decides(term) or self.is_lasting(term)
 
     def is_lasting(self, term: Term) -> bool:
         """Tell whether what is known of a term is kept where all else is forgotten."""

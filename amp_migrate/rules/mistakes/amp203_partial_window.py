@@ -24,7 +24,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.placement.reads.zeroing import lost_windows, windows
+from amp_migrate.placement.reads.zeroing import begins_empty, lost_windows, windows
 from amp_migrate.placement.windows.counting import restarts
 from amp_migrate.plan.model import Decision, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
@@ -41,7 +41,8 @@ def decide(context: Context) -> Iterator[Decision]:
         return
     seen: set[ast.If] = set()
     lost = lost_windows(context.unit, context.settings.enabled("AMP201"))
-    for step, backward, limit in windows(context.unit):
+    for window in windows(context.unit):
+        step, backward, limit = window
         if limit in seen:
             continue
         seen.add(limit)
@@ -52,13 +53,20 @@ def decide(context: Context) -> Iterator[Decision]:
         if backward.node in lost:
             continue
         test = asked(step.tree, limit)
+        if begins_empty(context.unit, window):
+            then = "the next window clears their gradients"
+            advice = "step them as well at the end of the loop, if that was not meant, which changes the training"
+        else:
+            then = "their gradients are part of the next epoch's first step"
+            advice = (
+                f"step them as well at the end of the loop, or call {step.text}.zero_grad() behind it, if that was "
+                "not meant; either changes the training"
+            )
         yield decision(
             RULE,
             Status.NOTE,
             step.module,
             limit,
-            f"micro-batches behind the last `{test}` of an epoch are not stepped there: their gradients are part of "
-            "the next epoch's first step, as under Apex",
-            advice=f"step them as well at the end of the loop, or call {step.text}.zero_grad() behind it, if that was "
-            "not meant; either changes the training",
+            f"micro-batches behind the last `{test}` of an epoch are not stepped there: {then}, as under Apex",
+            advice=advice,
         )
