@@ -40,9 +40,11 @@ class Disabled:
                             self._sites.setdefault(function, site)
         self._only = self._only_there(unit.project)
 
-    def holds(self, function: Function) -> bool:
-        """Tell whether a function runs in such blocks alone, so that it needs no casts."""
-        return function in self._only
+    def holds(self, region: Region) -> bool:
+        """Tell whether a region runs in such blocks alone, so that it needs no casts."""
+        nodes = (node for stmt in region.statements() for node in walk(stmt))
+        calls = {node for node in nodes if isinstance(node, ast.Call)}
+        return region.function in self._only or (bool(calls) and calls <= self.calls)
 
     def _only_there(self, project: Project) -> set[Function]:
         found = {f for f in self._sites if project.callers(f) and not project.escapes(f)}

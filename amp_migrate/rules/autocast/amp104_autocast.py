@@ -50,7 +50,7 @@ def decide(context: Context) -> Iterator[Decision]:
         return
     _refuse_other_flag(context)
     disabled = Disabled(context.unit)
-    wrapped = [r for r in context.unit.regions if not disabled.holds(r.function)]
+    wrapped = [r for r in context.unit.regions if not disabled.holds(r)]
     joined = {i: r for i in context.inlines for r in wrapped if _continues(context, i, r)}
     for region in wrapped:
         yield _wrap(context, region, [i for i in joined if joined[i] is region])

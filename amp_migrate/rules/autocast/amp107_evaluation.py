@@ -63,10 +63,9 @@ def decide(context: Context) -> Iterator[Decision]:
     if context.casts.never:
         return
     disabled = Disabled(context.unit)
-    places = cast_at(context, context.evaluations(), disabled)
-    regions = [
-        r for r in places.regions if _ran_under_apex(context, r) and not disabled.holds(r.function)
-    ]
+    asked = [r for r in context.evaluations() if not disabled.holds(r)]
+    places = cast_at(context, asked, disabled)
+    regions = [r for r in places.regions if not disabled.holds(r) and _ran_under_apex(context, r)]
     aside = [
         region for region in others(context.unit, regions) if context.casts.runs(region.function)
     ]
@@ -78,7 +77,7 @@ def decide(context: Context) -> Iterator[Decision]:
         for region in regions
         if not _within_forwards(context, region)
     ]
-    trained = (r for r in context.unit.regions if not disabled.holds(r.function))
+    trained = (r for r in context.unit.regions if not disabled.holds(r))
     cast = [*trained, *(region for region, made in decisions if made.edits)]
     disabled.refuse(cast)
     for site in context.unit.of(Kind.INITIALIZE):

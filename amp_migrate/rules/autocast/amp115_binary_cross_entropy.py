@@ -67,7 +67,7 @@ def _called(context: Context) -> Iterator[Decision]:
     disabled = Disabled(unit)
     moved = cast_at(context, context.evaluations(), disabled).regions
     regions = [*unit.regions, *context.evaluations()]
-    regions += (r for r in moved if not disabled.holds(r.function))
+    regions += (r for r in moved if not disabled.holds(r))
     told = {bce.call for bce in context.entropies}
     found = [each for each in called(unit, regions) if each.node not in told]
     kept: dict[ast.stmt, list[Called]] = {}
