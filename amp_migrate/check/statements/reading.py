@@ -105,7 +105,8 @@ class _Pair:
         """Tell whether what a test decides is of Apex: its branch goes, and the test with it."""
         if self._alike.mentions_apex(function, part):
             return True
-        statement = function.module.tree.statement(part)
+        asked = part.operand if isinstance(part, ast.UnaryOp) else part
+        statement = function.module.tree.statement(asked)
         return isinstance(statement, _BRANCHES) and all(
             isinstance(s, ast.Raise | ast.Import | ast.ImportFrom | ast.Pass)
             or self._alike.mentions_apex(function, s)
