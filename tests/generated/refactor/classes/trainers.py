@@ -86,7 +86,8 @@ def _attributes(
     all_of_them = rng.random() < 0.5
     moved = []
     for variable in variables:
-        used = [ids for ids in inside if any(id(n) in ids for n in variable.every)]
+        known = [*variable.every, *variable.binders]
+        used = [ids for ids in inside if any(id(n) in ids for n in known)]
         must = variable.parameter is not None or len(used) > 1
         others = any(not isinstance(b, ast.arg) for b in variable.binders)
         if must and (variable.every and not movable(src, variable)):
