@@ -1,4 +1,4 @@
-"""Units in which nothing zeroes gradients, in any file."""
+"""Units in which nothing zeroes gradients, in any file, and steps in loops that never do."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import ast
 from functools import partial
 
 from amp_migrate.availability.dead import is_uncalled
+from amp_migrate.facts.below import every
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clears
+from amp_migrate.placement.reads.zeroing import windows
 from amp_migrate.placement.windows.surviving import meets_again
 from amp_migrate.project import Function, Module
-from amp_migrate.project.order import loop_of
-from amp_migrate.project.reach import reachable
+from amp_migrate.project.order import inside, loop_of
+from amp_migrate.project.reach import reachable, reached_by
 from amp_migrate.project.rounds import points_of
 from amp_migrate.training.beliefs import MAY_CLEAR
 from amp_migrate.training.steps import Step
@@ -28,6 +30,23 @@ def zeroes_nowhere(unit: Unit) -> bool:
         and all(map(partial(_repeats, unit), unit.steps))
         and not any(map(_Alive(unit).anywhere, unit.project.modules.values()))
     )
+
+
+def piling_up(unit: Unit) -> list[Step]:
+    """Return the steps of windows whose loops never zero gradients, which pile up there until something around them does."""
+    alive = _Alive(unit)
+    return [window.step for window in windows(unit) if _piles(unit, window.step, alive)]
+
+
+def _piles(unit: Unit, step: Step, alive: _Alive) -> bool:
+    loop = loop_of(step.tree, step.anchor)
+    trains = (b for b in unit.backwards_of(step.function) if b.node not in unit.gone)
+    if loop is None or not any(inside(step.tree, b.node, loop) for b in trains):
+        return False
+    parts = list(every(loop))
+    run = (reached_by(unit.project, part) for part in parts)
+    functions = frozenset().union(*run)
+    return not any(map(alive.clears, (*parts, *(n for f in functions for n in f.all_nodes))))
 
 
 def _repeats(unit: Unit, step: Step) -> bool:
@@ -56,10 +75,12 @@ class _Alive:
         words = [word for word in MAY_CLEAR if word in module.tree.text]
         nodes = module.tree.nodes(*(_NAMING if words else ()), ast.Call, ast.Assign, ast.Delete)
         return any(
-            not self._is_dead(self._function(module, node))
-            for node in nodes
-            if clears(node) or any(word in _named(node) for word in words)
+            not self._is_dead(self._function(module, node)) for node in nodes if self.clears(node)
         )
+
+    def clears(self, node: ast.AST) -> bool:
+        """Tell whether a node zeroes gradients, or names what may."""
+        return clears(node) or any(word in _named(node) for word in MAY_CLEAR)
 
     def _function(self, module: Module, node: ast.AST) -> Function:
         defined = module.functions[node] if isinstance(node, ast.FunctionDef) else None

@@ -1,8 +1,8 @@
 """`zero_grad` that is missing, stands between backward and step, or leaves out the first step.
 
 ## What it does
-Puts `zero_grad()` behind the step: moved from between backward and step, added where nothing zeroes, or taken out
-of an `if i > 0:`.
+Puts `zero_grad()` behind the step: moved from between backward and step, added where nothing zeroes, or nothing in the
+loop of the step, or taken out of an `if i > 0:`.
 
 ## Why
 Between backward and step it throws the gradients away. Missing, all gradients pile up; under a GradScaler the
@@ -28,9 +28,9 @@ Changes behaviour: every step uses the gradients of its own window.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from amp_migrate.placement.reads.nowhere import zeroes_nowhere
+from amp_migrate.placement.reads.nowhere import piling_up, zeroes_nowhere
 from amp_migrate.placement.reads.zeroing import after_some_steps, before_step, leaves_first
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Hoist, Insert, Move, Status
@@ -64,7 +64,13 @@ def decide(context: Context) -> Iterator[Decision]:
         hoist = Hoist(step.tree.span(test), "body")
         yield decision(RULE, Status.FIXED, step.module, test, message, [hoist])
     if zeroes_nowhere(context.unit):
-        yield from _added(context)
+        live = [step for step in context.unit.steps if not context.is_gone(step.call)]
+        yield from _added(live, "nothing zeroes the gradients; a zero_grad follows the step")
+    else:
+        message = (
+            "nothing in its loop zeroes the gradients, which piled up; a zero_grad follows the step"
+        )
+        yield from _added(piling_up(context.unit), message)
 
 
 def _cleared_at_times(step: Step, test: ast.If) -> Cannot:
@@ -78,16 +84,13 @@ def _cleared_at_times(step: Step, test: ast.If) -> Cannot:
     )
 
 
-def _added(context: Context) -> Iterator[Decision]:
-    """Put a zero_grad behind every step, where there is none."""
-    for step in context.unit.steps:
-        if context.is_gone(step.call):
-            continue
+def _added(steps: Iterable[Step], message: str) -> Iterator[Decision]:
+    """Put a zero_grad behind steps, where there is none."""
+    for step in steps:
         text = f"{step.tree.segment(step.optimizer)}.zero_grad()"
         if step.anchor is not step.tree.statement(step.call):
             loop = step.anchor
             head = f"for {step.tree.segment(loop.target)} in {step.tree.segment(loop.iter)}:"  # type: ignore[attr-defined]
             text = f"{head}\n    {text}"
         edit = Insert(step.tree.span(step.anchor), text, after=True)
-        message = "nothing zeroes the gradients; a zero_grad follows the step"
         yield decision(RULE, Status.FIXED, step.module, step.call, message, [edit])
