@@ -129,6 +129,8 @@ class _GoneBy:
         found: Happening = {}
         stores = filter(self._stays, known.stores([*self._flags, *asked]) if asked else ())
         if left := known.without_copies(stores, self._flags):
+            setting = {s.function.module.tree.statement(s.node) for s in left}
+            asked = [a for a in asked if a.function.module.tree.statement(a.node) not in setting]
             made = partial(add, found, _MADE, [Flag(self._at.function, self._at.node)])
             sets = partial(add, found, SET, left)
             for adds in (made, sets) if self._at.behind else (sets, made):
