@@ -11,7 +11,7 @@ from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.making.creation import Creation
 from amp_migrate.project.rounds import may_follow
 
-_GATHERED = (ast.ListComp, ast.DictComp, ast.List, ast.Tuple, ast.Dict)
+_GATHERED = (ast.List, ast.Tuple, ast.Dict)
 
 
 def are_together(unit: Unit, creation: Creation) -> bool:
@@ -41,8 +41,7 @@ def _are_held(unit: Unit, one: CallSite, other: CallSite) -> bool:
     above = tree.parent(one.call)
     if isinstance(above, _GATHERED) and above is tree.parent(other.call):
         return True
-    names = [_held(tree.parent(site.call)) for site in (one, other)]
-    first, second = names
+    first, second = _held(above), _held(tree.parent(other.call))
     if first is None or second is None or first == second:
         return False
     if "." in first:

@@ -40,7 +40,7 @@ def piling_up(unit: Unit) -> list[Step]:
 
 def _piles(unit: Unit, step: Step, alive: _Alive) -> bool:
     loop = loop_of(step.tree, step.anchor)
-    trains = (b for b in unit.backwards_of(step.function) if b.node not in unit.gone)
+    trains = unit.live_backwards(step.function)
     if loop is None or not any(inside(step.tree, b.node, loop) for b in trains):
         return False
     parts = list(every(loop))
