@@ -69,7 +69,7 @@ class _Pair:
             places = [(f, s) for f, s in self._lost if _anchor(s) == _anchor(part)]
             if isinstance(part, ast.expr):
                 places = [(f, s) for f, s in places if not self._is_of_apex(f, s)]
-                if self._alike.mentions_native(function, part):
+                if self._is_of_native(function, part):
                     continue
             if places and not any(
                 self._is_rewritten(f, s) or self._alike.reads(f, s, function, part)
@@ -105,12 +105,21 @@ class _Pair:
         """Tell whether what a test decides is of Apex: its branch goes, and the test with it."""
         if self._alike.mentions_apex(function, part):
             return True
-        asked = part.operand if isinstance(part, ast.UnaryOp) else part
-        statement = function.module.tree.statement(asked)
+        statement = _decided(function, part)
         return isinstance(statement, _BRANCHES) and all(
             isinstance(s, ast.Raise | ast.Import | ast.ImportFrom | ast.Pass)
             or self._alike.mentions_apex(function, s)
             for s in statement.body
+        )
+
+    def _is_of_native(self, function: Function, part: ast.expr) -> bool:
+        """Tell whether what a test decides is of native AMP: its branches come, and the test with them."""
+        if self._alike.mentions_native(function, part):
+            return True
+        statement = _decided(function, part)
+        return isinstance(statement, _BRANCHES) and all(
+            isinstance(s, ast.Raise) or self._alike.is_native(function, s)
+            for s in _branches(statement)
         )
 
     def _is_needed(self, function: Function, part: _Part) -> bool:
@@ -137,6 +146,22 @@ class _Pair:
             ):
                 return False
         return True
+
+
+def _decided(function: Function, part: ast.expr) -> ast.stmt | None:
+    """Return the statement that a part of a test decides."""
+    asked = part.operand if isinstance(part, ast.UnaryOp) else part
+    return function.module.tree.statement(asked)
+
+
+def _branches(statement: ast.If | ast.While) -> Iterator[ast.stmt]:
+    """Yield what stands in either branch of a test, and of those in its place behind ``elif``."""
+    yield from statement.body
+    match statement.orelse:
+        case [ast.If() as other]:
+            yield from _branches(other)
+        case rest:
+            yield from rest
 
 
 def _decorators(function: Function) -> list[ast.expr]:
