@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from amp_migrate.modules.model import Class
+from amp_migrate.values.links.steps import Near, Nodes, Pending
 from amp_migrate.values.objects import Fact, Instance
 
 EACH = "[*]"
@@ -22,8 +23,6 @@ _INSIDE = _REST - 1
 _VAIN = 400  # steps in a row that may look for a field without finding one
 # How many steps are kept before all are found anew.
 _MANY = 200_000
-_Nodes = tuple[int, ...]
-_Holders = tuple[tuple[int, str], ...]
 # The representative that was asked for, and how far its facts were: 0 for what it reaches, _HOLDERS for its holders.
 _Answer = tuple[int, int]
 
@@ -54,39 +53,6 @@ class Flows(Protocol):
         """Gives the representative of a node."""
 
 
-class _Near:
-    """What is straight before a representative: what flows in or makes it, whose field it is, and what its fields are."""
-
-    __slots__ = ("holders", "inner", "items", "makers", "named", "sources", "steps")
-
-    def __init__(self, sources: _Nodes, makers: _Nodes, holders: _Holders, items: _Nodes) -> None:
-        self.sources = sources
-        self.makers = makers
-        self.holders = holders
-        self.items = items
-        self.inner: dict[str, _Nodes] = {}
-        self.named = {*sources, *makers, *items, *(holder for holder, _ in holders)}
-        self.steps: dict[int, _Nodes] = {}
-
-
-class _Pending:
-    """The fields that are looked for inside a node, innermost last, as numbers: 0 for none."""
-
-    def __init__(self) -> None:
-        self.split: list[tuple[str, int]] = [("", 0)]
-        self.depth = [0]
-        self._numbers: dict[tuple[str, int], int] = {}
-
-    def within(self, name: str, rest: int) -> int:
-        """Return the number of a field and those that are looked for in it."""
-        number = self._numbers.get((name, rest))
-        if number is None:
-            number = self._numbers[name, rest] = len(self.split)
-            self.split.append((name, rest))
-            self.depth.append(self.depth[rest] + 1)
-        return number
-
-
 class Upstream:
     """The objects that nodes may be. Answers are kept until one of the nodes that they were read off changes."""
 
@@ -97,9 +63,9 @@ class Upstream:
         self._above: dict[int, list[tuple[int, str]]] = {}
         self._leaning: dict[int, list[_Answer]] = {}
         self._missed: set[tuple[int, str]] = set()
-        self._near: dict[int, _Near] = {}
+        self._near: dict[int, Near] = {}
         self._naming: dict[int, set[int]] = {}
-        self._pending = _Pending()
+        self._pending = Pending()
         self._steps = 0
         self._reading: set[int] = set()
         self._stale = False
@@ -135,7 +101,7 @@ class Upstream:
         if self._steps > _MANY:
             self._near.clear()
             self._naming.clear()
-            self._pending = _Pending()
+            self._pending = Pending()
             self._steps = 0
         kind = int(items) << _NODE
         queue = [root << _NODE]
@@ -176,34 +142,59 @@ class Upstream:
 
     def changing(self, root: int) -> None:
         """Forget what was read off a representative that is about to change."""
-        self._stale |= root in self._reading
-        self._near.pop(root, None)
-        for at, far in self._leaning.pop(root, ()):
+        leaning = self._leaning.pop(root, ())
+        self._forget(root, leaning)
+        for at, far in leaning:
             if far == _HOLDERS:
                 self._above.pop(at, None)
                 self.changing(at)
-            elif far:
-                self._stated.pop((at, far), None)
-            else:
-                self._reached.pop(at, None)
 
     def merging(self, root: int, gone: int) -> None:
         """Forget what was read off two representatives, of which one is about to be merged into the other.
 
-        A blank one changes nothing of the other.
+        A blank one changes nothing of the other, nor does one that is only held by objects into which nothing flows.
         """
-        if not self._graph.is_blank(gone):
+        if not self._adds_nothing(root, gone):
             self.changing(root)
         self.changing(gone)
         for at in self._naming.pop(gone, ()):
             if at in self._near and gone in self._near[at].named:
                 del self._near[at]
 
+    def _adds_nothing(self, root: int, gone: int) -> bool:
+        """Tell whether no answer that was read off a representative changes when another one is merged into it."""
+        graph = self._graph
+        links = (graph.sources, graph.makers, graph.fields, graph.stated)
+        if any(link[gone] for link in links):
+            return False
+        owners = [(graph.find(at), name) for at, name in graph.owners[gone]]
+        return not any(
+            self._is_fed(root, at, _DEEP - 1) or self._mixes(at, name) for at, name in owners
+        )
+
     def adding(self, root: int, name: str) -> None:
-        """Forget what was read off a representative that is about to get a field, where that could have told."""
-        if name[:1] == "[" or (root, name) in self._missed:
-            self._missed.discard((root, name))
+        """Forget what was read off a representative that is about to get a field, where that could have told.
+
+        Which objects hold others hangs on no field of theirs, but for what is appended.
+        """
+        if name == APPENDED:
             self.changing(root)
+        elif name[:1] == "[" or (root, name) in self._missed:
+            self._missed.discard((root, name))
+            leaning = self._leaning.pop(root, [])
+            self._forget(root, leaning)
+            if held := [answer for answer in leaning if answer[1] == _HOLDERS]:
+                self._leaning[root] = held
+
+    def _forget(self, root: int, leaning: Iterable[_Answer]) -> None:
+        """Forget answers that were read off a representative, but for who holds it."""
+        self._stale |= root in self._reading
+        self._near.pop(root, None)
+        for at, far in leaning:
+            if far > 0:
+                self._stated.pop((at, far), None)
+            elif far == 0:
+                self._reached.pop(at, None)
 
     def _keeps(self, answer: _Answer) -> bool:
         """Note what an answer was read off; False where that changed in the meantime."""
@@ -212,7 +203,7 @@ class Upstream:
                 self._leaning.setdefault(at, []).append(answer)
         return not self._stale
 
-    def _before(self, at: int, near: _Near, rest: int, items: bool) -> _Nodes:
+    def _before(self, at: int, near: Near, rest: int, items: bool) -> Nodes:
         """Return the steps before one at a representative; `rest` is what the number of the step says beside it."""
         fields, call = rest >> 1, rest & 1
         pending = self._pending
@@ -237,13 +228,13 @@ class Upstream:
             ]
         return tuple(dict.fromkeys(found))
 
-    def _nearest(self, at: int) -> _Near:
+    def _nearest(self, at: int) -> Near:
         graph = self._graph
         find = graph.find
         items = [inner for name, inner in graph.fields[at].items() if name[:1] == "["]
         lists = (graph.sources[at], graph.makers[at], items)
         sources, makers, inside = (tuple(dict.fromkeys(map(find, nodes))) for nodes in lists)
-        near = _Near(sources, makers, tuple(self._holders(at)), inside)
+        near = Near(sources, makers, tuple(self._holders(at)), inside)
         self._named(at, near.named)
         return near
 
@@ -281,20 +272,19 @@ class Upstream:
         """Tell whether an item of a node may be another item of it as well."""
         return name == EACH or (name[:1] == "[" and APPENDED in self._graph.fields[root])
 
-    def _inner(self, root: int, name: str) -> _Nodes:
+    def _inner(self, root: int, name: str) -> Nodes:
         graph = self._graph
         fields = graph.fields[root]
         found = [fields[name]] if name in fields else []
-        if name[:1] != "[":
-            if not found:
-                self._missed.add((root, name))
-        elif name == EACH:
+        if name == EACH:
             found += [
                 inner for other, inner in fields.items() if other[:1] == "[" and other != EACH
             ]
-        elif APPENDED in fields:
+        elif name[:1] == "[" and APPENDED in fields:
             found.append(fields[APPENDED])
         if not found and graph.stated[root]:
             facts = [fact for fact in graph.stated[root] if isinstance(fact, Instance)]
             found = [graph.attribute(fact.cls, name) for fact in facts]
+        if name[:1] != "[" and name not in graph.fields[root]:
+            self._missed.add((root, name))
         return tuple(dict.fromkeys(map(graph.find, found)))
