@@ -111,17 +111,18 @@ class Begun:
         self._known[node] = []  # calls in a circle are no other way
         own = tuple(_around(function, node))[::-1]
         found: dict[tuple[object, ...], _Way] = {}
-        sites = [(site.function, site.call) for site in self._project.callers(function)]
-        for caller, call in [*sites, *self._launches(function)]:
+        for caller, call in self._sites(function):
             for way in self._ways(caller, caller.module.tree.statement(call)):
                 whole = _Way(way.start, (*way.guards, *own))
                 found.setdefault((way.start, *((g.test, g.positive) for g in whole.guards)), whole)
         self._known[node] = list(found.values()) or [_Way(function, own)]
         return self._known[node]
 
-    def _launches(self, function: Function) -> list[tuple[Function, ast.AST]]:
-        """Return where a function is handed to what starts it in processes or threads: ``mp.spawn(train)``."""
-        found: list[tuple[Function, ast.AST]] = []
+    def _sites(self, function: Function) -> list[tuple[Function, ast.AST]]:
+        """Return where a function is called, or handed to what starts it in processes or threads: ``mp.spawn(train)``."""
+        found: list[tuple[Function, ast.AST]] = [
+            (site.function, site.call) for site in self._project.callers(function)
+        ]
         for user, node, _ in self._project.escapes(function):
             up = user.module.tree.parent(node)
             call = user.module.tree.parent(up) if isinstance(up, ast.keyword) else up
@@ -141,10 +142,10 @@ class Begun:
                     return True
             elif here not in seen:
                 seen.add(here)
-                sites = self._project.callers(here)
+                sites = self._sites(here)
                 if not sites and here is way.start:
                     return True
-                queue += [(site.function, site.call) for site in sites]
+                queue += sites
         return False
 
     def _is_asked(self, guard: Guard, function: Function, node: ast.AST) -> bool:
@@ -165,9 +166,9 @@ class Begun:
             return in_branch(function.module.tree, node, guard.branch)
         if function in around:
             return True
-        sites = self._project.callers(function)
+        sites = self._sites(function)
         return bool(sites) and all(
-            self._passes(guard, site.function, site.call, around | {function}) for site in sites
+            self._passes(guard, caller, call, around | {function}) for caller, call in sites
         )
 
     def _lasts(self, guard: Guard) -> bool:

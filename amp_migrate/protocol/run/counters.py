@@ -67,9 +67,10 @@ class Counters:
 
     def decides(self, term: Term) -> bool:
         """Tell whether what a term says decides what becomes of gradients, or is the number of a turn that does."""
-        return term.text in self.deciding or any(
-            begins and term in (_number(name), _turn(name)) for name, begins in self._first.items()
-        )
+        if term.text in self.deciding:
+            return True
+        about = [operand.text for operand in term.operands]
+        return any(term in (_number(name), _turn(name)) and self._begins(name) for name in about)
 
     def _begins(self, name: str) -> bool:
         """Tell whether some test that decides asks a counter itself, not one more, as at the head of a window."""

@@ -54,6 +54,7 @@ class Memory:
         self._stores = _stores(program.project)
         self._project = program.project
         self._edges: dict[tuple[Edge, Assumption], Assumption | None] = {}
+        self._forgotten: dict[tuple[Assumption, bool], Assumption] = {}
         self._calls: dict[tuple[ast.Call, Function, Assumption], Assumption] = {}
         self._returns: dict[tuple[ast.Call, Function, Assumption, Assumption], Assumption] = {}
 
@@ -182,7 +183,10 @@ class Memory:
         """Return what is kept of what is known where so many sets of facts are told apart already."""
         if apart < self.most:
             return known
-        return known.only(self.is_lasting if apart >= 4 * self.most else self._decides)
+        asked = known, apart >= 4 * self.most
+        if asked not in self._forgotten:
+            self._forgotten[asked] = known.only(self.is_lasting if asked[1] else self._decides)
+        return self._forgotten[asked]
 
     def _decides(self, term: Term) -> bool:
         """Tell whether what becomes of gradients hangs on what is known of a term, or which objects there are."""
