@@ -48,5 +48,8 @@ def _leaves_out(side: Side, function: Function, given: ast.expr, expected: set[i
     if any(isinstance(n, ast.comprehension) and n.ifs for n in walk(given)):
         return True
     objects = side.program.training.objects
-    trained = objects.training(objects.owners(function.module, given))
+    owners = objects.owners(function.module, given)
+    if any(o.within & owners for o in objects.optimizers if o.number in expected):
+        return False  # the whole of a network, and the optimizer was made of parts of it
+    trained = objects.training(owners)
     return trained is not None and trained.isdisjoint(expected)
