@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
-from copy import copy
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cached_property
 
 from amp_migrate.facts.paths import all_given, is_super
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import RUNS_NO_FORWARD
 from amp_migrate.training.bindings import one_name
-from amp_migrate.training.events import Event, Kind, trains
+from amp_migrate.training.events import Event, Kind
 from amp_migrate.training.forwards.sharing import Sharing
+from amp_migrate.training.happening import Happening
 from amp_migrate.training.named import sets_scale
 from amp_migrate.training.objects import Objects
 from amp_migrate.training.origins.losses import Losses
 from amp_migrate.training.origins.reaching import Body
 from amp_migrate.training.reads.fresh import Fresh
 from amp_migrate.training.reads.gradients import Gradients, absent, clips, takes_gradient
-from amp_migrate.training.reads.kept import KEEPING, moment
+from amp_migrate.training.reads.kept import KEEPING
 from amp_migrate.training.reads.own import Own
 from amp_migrate.training.reads.parts import Parts
 from amp_migrate.training.reads.refusing import Refusing
@@ -34,13 +33,12 @@ from amp_migrate.training.steps import runs_backward
 Recogniser = Callable[[Function, ast.Call], Iterator[Event]]
 
 
-class Training:
+class Training(Happening):
     """The events of a project, by function and node; found when first asked for."""
 
     def __init__(self, project: Project, graphs: Graphs, body: Body | None = None) -> None:
         """Read a project; `body` tells in which function or lambda a node is evaluated."""
-        self.project = project
-        self._body = body or project.function_of
+        super().__init__(project, body or project.function_of)
         self.objects = Objects(project)
         self.losses = Losses(project, graphs, self.objects, self._body)
         self._gradients = Gradients(project)
@@ -60,40 +58,6 @@ class Training:
             "load_state_dict": self._loaded,
             "zero_grad": self._zero_grad,
         }
-
-    @cached_property
-    def by_function(self) -> Mapping[Function, Mapping[ast.AST, tuple[Event, ...]]]:
-        """The functions in which something happens, and the events at their nodes."""
-        found: dict[Function, dict[ast.AST, tuple[Event, ...]]] = {}
-        for module in self.project.modules.values():
-            grads = [n for n in module.tree.nodes(ast.Attribute) if n.attr in ("grad", "data")]
-            nodes: list[Writing] = [*module.tree.nodes(ast.Call), *grads]
-            nodes += module.tree.nodes(ast.AugAssign)
-            for node in nodes:
-                function = self._body(module, node)
-                for event in self._events(function, node):
-                    held = found.setdefault(function, {})
-                    at = moment(module.tree, node) if event.kind in KEEPING.values() else node
-                    held[at] = (*held.get(at, ()), event)
-        return {function: held for function, held in found.items() if trains(held)}
-
-    def only(self, wanted: Callable[[Function, Event], bool]) -> Training:
-        """Return the same training with some of its events alone."""
-        found: dict[Function, dict[ast.AST, tuple[Event, ...]]] = {}
-        for function, held in self.by_function.items():
-            for node, events in held.items():
-                kept = tuple(event for event in events if wanted(function, event))
-                if kept:
-                    found.setdefault(function, {})[node] = kept
-        return self.instead(found)
-
-    def instead(
-        self, happening: Mapping[Function, Mapping[ast.AST, tuple[Event, ...]]]
-    ) -> Training:
-        """Return the same training with other events."""
-        part = copy(self)
-        vars(part)["by_function"] = happening
-        return part
 
     def _events(self, function: Function, node: Writing) -> Iterator[Event]:
         if not isinstance(node, ast.Call):

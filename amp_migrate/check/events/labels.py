@@ -99,10 +99,10 @@ class Labels:
 
     def _only_reads(self, function: Function, call: ast.Call) -> bool:
         """Tell whether a ``step`` of the project's own reads gradients and changes no weights: a clip by another name."""
-        project, events = self._project, self.program.training.by_function
+        project, events = self._project, self.program.training.of
         ran = {r for callee in project.callees(call) for r in reachable(project, callee)}
-        found = [events.get(function, {}).get(call, ())]
-        found += (e for r in ran for e in events.get(r, {}).values())
+        found = [events(function).get(call, ())]
+        found += (e for r in ran for e in events(r).values())
         kinds = {event.kind for held in found for event in held}
         if Kind.READ_GRAD not in kinds or not kinds.isdisjoint(_CHANGES_WEIGHTS):
             return False

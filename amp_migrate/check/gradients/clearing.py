@@ -166,7 +166,7 @@ def clearings(
 
 def _events(side: Side, function: Function) -> Iterator[tuple[Label, int, frozenset[int]]]:
     """Yield what a function steps and clears, each with its line and the numbers of the optimizers."""
-    events = side.program.training.by_function.get(function, {})
+    events = side.program.training.of(function)
     for call, label in side.of_kind(function, Does.CLEAR, Does.STEP):
         numbers = (e.optimizers or frozenset() for e in events.get(call, ()))
         yield label, call.lineno, frozenset[int]().union(*numbers)

@@ -35,7 +35,7 @@ class Reads:
         self._labels: list[tuple[Function, Graph, dict[Point, Label]]] = []
         for function in side.functions[name]:
             graph = side.program.graph(function)
-            events = side.program.training.by_function.get(function, {})
+            events = side.program.training.of(function)
             others = {
                 n for n, held in events.items() if any(e.kind is Kind.OTHER_STEP for e in held)
             }

@@ -43,11 +43,11 @@ def outdated(unit: Unit, backward: Backward) -> ast.stmt | None:
 
 def _events(unit: Unit, function: Function, node: ast.AST, *kinds: Kind) -> list[Event]:
     """Return the events of some kinds at a node, and in what it calls."""
-    happens = program_of(unit.project).training.by_function
-    held = [*happens.get(function, {}).get(node, ())]
+    happens = program_of(unit.project).training.of
+    held = [*happens(function).get(node, ())]
     if isinstance(node, ast.Call):
         reached = reached_by(unit.project, node)
-        held += (e for f in reached for events in happens.get(f, {}).values() for e in events)
+        held += (e for f in reached for events in happens(f).values() for e in events)
     return [event for event in held if event.kind in kinds]
 
 

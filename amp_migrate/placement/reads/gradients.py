@@ -81,7 +81,7 @@ def _candidates(unit: Unit, function: Function) -> Iterator[Use]:
 
 def _read(unit: Unit, function: Function, node: ast.AST) -> Use | None:
     """Return the read that a node is, or may be, as code out of sight that is given a network may read its gradients."""
-    events = program_of(unit.project).training.by_function.get(function, {}).get(node, ())
+    events = program_of(unit.project).training.of(function).get(node, ())
     reads = [event for event in events if event.kind is Read.READ_GRAD]
     if not reads or not isinstance(node, ast.expr):
         return None
@@ -204,7 +204,7 @@ def _handed_in(project: Project, function: Function) -> list[Function]:
 
 
 def _reads_itself(project: Project, function: Function) -> bool:
-    events = program_of(project).training.by_function.get(function, {})
+    events = program_of(project).training.of(function)
     return any(event.kind is Read.READ_GRAD for held in events.values() for event in held)
 
 

@@ -27,10 +27,10 @@ def of_one(unit: Unit, function: Function, read: ast.expr, steps: Iterable[Step]
 def _read_of(unit: Unit, function: Function, read: ast.expr) -> Iterator[frozenset[int] | None]:
     """Yield for each read of gradients that a node is or runs the optimizers that it concerns; None where any may be."""
     training = program_of(unit.project).training
-    yield from (e.optimizers for e in _reads(training.by_function.get(function, {}).get(read, ())))
+    yield from (e.optimizers for e in _reads(training.of(function).get(read, ())))
     for callee in unit.project.callees(read) if isinstance(read, ast.Call) else ():
         given = unit.project.given(read, callee) if isinstance(read, ast.Call) else {}
-        for held in training.by_function.get(callee, {}).values():
+        for held in training.of(callee).values():
             for event in _reads(held):
                 handed = given.get(event.network) if event.network is not None else None
                 if handed is None:
@@ -39,7 +39,7 @@ def _read_of(unit: Unit, function: Function, read: ast.expr) -> Iterator[frozens
                     objects, module = training.objects, function.module
                     yield objects.training(objects.groups(module, handed))
         for further in reachable(unit.project, callee) - {callee}:
-            events = training.by_function.get(further, {})
+            events = training.of(further)
             if any(True for held in events.values() for _ in _reads(held)):
                 yield None
 

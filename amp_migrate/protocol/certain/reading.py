@@ -162,7 +162,7 @@ class Reading:
         return next((s.text for s in chosen if s.text), "scaler")
 
     def _around(self, function: Function) -> Iterable[Event]:
-        held = self.program.training.by_function.get(function, {})
+        held = self.program.training.of(function)
         return (event for events in held.values() for event in events)
 
 

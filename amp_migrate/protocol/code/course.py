@@ -155,7 +155,7 @@ class Course:
     def trains(self, function: Function, node: ast.AST) -> bool:
         """Tell whether an event, or a call that may lead to one, stands in a node."""
         if (function, node) not in self._training:
-            events = self._program.training.by_function.get(function, {})
+            events = self._program.training.of(function)
             self._training[function, node] = any(
                 part in events or (isinstance(part, ast.Call) and bool(self._program.callees(part)))
                 for part in every(node)

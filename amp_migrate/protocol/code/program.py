@@ -115,7 +115,7 @@ class Program:
 
     def events(self, function: Function, node: ast.AST) -> tuple[Event, ...]:
         """Return what happens at a node."""
-        return self.training.by_function.get(function, {}).get(node, ())
+        return self.training.of(function).get(node, ())
 
     def happens(self, function: Function, node: ast.AST) -> Iterator[Event]:
         """Yield what happens at a node by itself: what is handed to a function in sight is followed there."""

@@ -31,7 +31,7 @@ class Visits:
 
     def updates(self, function: Function, loop: ast.AST) -> list[Event]:
         """Return the updates of a scale in the body of a loop: those of the other optimizers come first."""
-        events = self._program.training.by_function.get(function, {})
+        events = self._program.training.of(function)
         return [
             event
             for node in every(loop)
@@ -103,7 +103,7 @@ class Visits:
             subject = _held_by(loop.iter)
 
     def _only_gradients(self, function: Function, loop: _Loop) -> bool:
-        events = self._program.training.by_function.get(function, {})
+        events = self._program.training.of(function)
         inside = list(every(function.module.tree.parents[loop] if _is_part(loop) else loop))
         calls = (part for part in inside if isinstance(part, ast.Call))
         return not any(map(self._program.callees, calls)) and all(

@@ -55,7 +55,7 @@ def deciding(program: Program) -> frozenset[str]:
     leading = program.leading(lambda event: event.kind in _DECIDED)
 
     def decides(function: Function, node: ast.If) -> bool:
-        events = program.training.by_function.get(function, {})
+        events = program.training.of(function)
         return any(
             any(event.kind in _DECIDED for event in events.get(part, ()))
             or (isinstance(part, ast.Call) and not leading.isdisjoint(program.callees(part)))

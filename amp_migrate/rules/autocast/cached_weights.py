@@ -108,7 +108,7 @@ def _run(context: Context, module: Module, node: ast.AST, first: bool) -> Iterat
         groups = project.values.groups(module, func)
         yield path(func) or ""
         yield from groups if first else (*groups, *((_PART, name) for name in groups))
-    happens = program_of(project).training.by_function.get(project.function_of(module, node), {})
+    happens = program_of(project).training.of(project.function_of(module, node))
     for event in happens.get(node, ()):
         if event.kind is Kind.SHARED:
             yield from event.networks
