@@ -17,7 +17,7 @@ from amp_migrate.project import Function
 from amp_migrate.protocol.certain.memory import CertainMemory
 from amp_migrate.protocol.faults import Breach, Fault
 from amp_migrate.protocol.machine import Moved, Unmoved
-from amp_migrate.protocol.run.solve import Run
+from amp_migrate.protocol.run.blind import Search
 from amp_migrate.training.events import Event, Kind
 
 _MADE = Kind.MAKE_SCALER
@@ -87,7 +87,7 @@ def set_anew(old: Side, new: Side, initializes: Sequence[Initialize]) -> Iterato
             machine = AnewMachine(last=last, again=again)
             makes = program.leading(lambda event: event.kind is _MADE)
             entries = [entry for entry in program.entries if entry[0] in makes]
-            yield from Run(program, machine, CertainMemory(program), entries).faults()
+            yield from Search(program, CertainMemory(program)).run(machine, entries).faults()
 
 
 def _comes_to(old: Side, at: Counterpart, happening: Happening, *, behind: bool) -> bool:

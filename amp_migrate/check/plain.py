@@ -16,7 +16,7 @@ from amp_migrate.check.gradients.scaled import scaled_now
 from amp_migrate.project import Function
 from amp_migrate.protocol.certain.memory import CertainMemory
 from amp_migrate.protocol.faults import Place
-from amp_migrate.protocol.run.solve import Run
+from amp_migrate.protocol.run.blind import Search
 
 _UNTOLD = "is scaled now and was not under Apex, and no rule says what differs when it overflows:"
 
@@ -79,7 +79,8 @@ def _is_reset(
         add(found, ASKED, asked)
         add(found, USED, [Flag(function, backward)])
         program = old.program.of_events(found)
-        return bool(Run(program, AnewMachine(stale=True), CertainMemory(program)).faults())
+        search = Search(program, CertainMemory(program))
+        return bool(search.run(AnewMachine(stale=True), program.entries).breached())
     return False
 
 

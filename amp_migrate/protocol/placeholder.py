@@ -14,7 +14,7 @@ from amp_migrate.protocol.certain.memory import CertainMemory
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.faults import Breach, Fault, Place
 from amp_migrate.protocol.machine import Moved, Unmoved
-from amp_migrate.protocol.run.solve import Run
+from amp_migrate.protocol.run.blind import Search
 from amp_migrate.training.bindings import bound_value
 from amp_migrate.training.contexts import is_off
 from amp_migrate.training.events import Event, Kind
@@ -55,8 +55,8 @@ def _kept_by_others(program: Program, found: _Placeholders) -> Iterator[Fault]:
     for name in sorted(found.attributes(on=False) & found.attributes(on=True)):
         happening = found.handed(name)
         if any(e.kind is _GIVEN for held in happening.values() for (e,) in held.values()):
-            run = Run(own := program.of_events(happening), _Kept(), CertainMemory(own))
-            yield from run.faults()
+            own = program.of_events(happening)
+            yield from Search(own, CertainMemory(own)).run(_Kept(), own.entries).faults()
 
 
 def replaced(program: Program) -> frozenset[int]:
