@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from amp_migrate.plan.model import Finding, Place
 from amp_migrate.report import Report
 from amp_migrate.source.align import Change, changes, moved_line
 from amp_migrate.source.file import Source
 from amp_migrate.source.span import Span
+
+if TYPE_CHECKING:
+    from amp_migrate.plan.model import Finding, Place
 
 
 @dataclass(frozen=True, slots=True)

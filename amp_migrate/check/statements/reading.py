@@ -148,7 +148,7 @@ class _Pair:
         return True
 
 
-def _decided(function: Function, part: ast.expr) -> ast.stmt | None:
+def _decided(function: Function, part: _Part) -> ast.stmt | None:
     """Return the statement that a part of a test decides."""
     asked = part.operand if isinstance(part, ast.UnaryOp) else part
     return function.module.tree.statement(asked)
