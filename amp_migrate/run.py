@@ -43,9 +43,12 @@ def run_paths(paths: Collection[str], settings: Settings, *, force_exclude: bool
     progress.at("looking for what Apex code leads to", report.read)
     context = _context(hits, others, folders(paths))
     _migrate(report, [*hits.values(), *context], settings)
-    from amp_migrate.dependencies.notes import look
+    from amp_migrate.dependencies.files import naming_apex
 
-    look(report, paths, settings)
+    if report.sources or any(True for _ in naming_apex(paths, settings)):
+        from amp_migrate.dependencies.notes import look
+
+        look(report, paths, settings)
     return report
 
 
