@@ -122,7 +122,7 @@ def _use(
     if unit.clip_helpers.intersection(unit.project.callees(node)):
         return Use(function.module.tree.statement(node), node, True, None)
     name = called(function.module, node)
-    if reduces(name):
+    if reduces(name) and not unit.project.callees(node):
         return None
     if name in READS_GRADIENTS or clips_by_name(node, name):
         named = _named_optimizer(node, masters) or _twin(tree, node, masters)
