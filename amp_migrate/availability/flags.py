@@ -9,8 +9,10 @@ from amp_migrate.facts.constants import is_none, string
 from amp_migrate.facts.imports import last_name
 from amp_migrate.flow.condition import entry, is_looked_up
 from amp_migrate.project import Project
+from amp_migrate.project.once import once
 
 
+@once
 def not_bools(project: Project) -> frozenset[str]:
     """Return the names of options and parameters whose values are strings or numbers, and of settings that may be missing.
 
@@ -75,6 +77,7 @@ def _destination(call: ast.Call, given: ast.expr | None) -> str | None:
     return long[0].lstrip("-").replace("-", "_") if long else None
 
 
+@once
 def numbers(project: Project) -> dict[str, bool]:
     """Return the command-line options whose values are numbers, and whether they always have one."""
     found: dict[str, bool] = {}

@@ -101,7 +101,7 @@ def _casts(program: Program, memory: Memory, search: Search) -> Iterator[Fault]:
     parts = _parts(program)
     anyhow = search.anyhow(CastMachine(), program.entries)
     breached = bool(anyhow.breached())
-    within = cache(lambda method: _in_parts(program, memory, method, parts))
+    within = cache(lambda method: _in_parts(search, method, parts))
     met = (key.function for key in anyhow.summaries if _runs_parts(key, parts))
     if not breached and not any(map(within, met)):
         return
@@ -113,11 +113,11 @@ def _casts(program: Program, memory: Memory, search: Search) -> Iterator[Fault]:
 
 
 def _in_parts(
-    program: Program, memory: Memory, method: Function, parts: Mapping[Class | None, set[ast.AST]]
+    search: Search, method: Function, parts: Mapping[Class | None, set[ast.AST]]
 ) -> list[Fault]:
     """Return what goes wrong with the parts of its network that a method runs inside an autocast block."""
     machine = PartMachine(frozenset(parts[method.cls]))
-    return Run(program, machine, memory, [(method, False)]).faults()
+    return search.run(machine, [(method, False)]).faults()
 
 
 def _parts(program: Program) -> dict[Class | None, set[ast.AST]]:

@@ -11,6 +11,7 @@ from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
 from amp_migrate.modules.imports import run_by
 from amp_migrate.project import Function
+from amp_migrate.project.once import once
 from amp_migrate.protocol.code.program import Program
 
 _PROGRAM = ast.parse("__name__ == '__main__'", mode="eval").body
@@ -22,13 +23,18 @@ class Imports:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._project = program.project
+        self._tops: dict[ast.alias, list[Function]] = {}
 
     def tops(self, point: Point) -> list[Function]:
         """Return the top-level code that an import runs, unless it ran before."""
-        if point.kind is not Kind.IMPORT or not isinstance(point.node, ast.alias):
+        alias = point.node
+        if point.kind is not Kind.IMPORT or not isinstance(alias, ast.alias):
             return []
-        module = self._project.module_of(point.node)
-        return [found.top for found in run_by(self._project.lookup, module, point.node)]
+        if alias not in self._tops:
+            module = self._project.module_of(alias)
+            run = run_by(self._project.lookup, module, alias)
+            self._tops[alias] = [found.top for found in run]
+        return self._tops[alias]
 
     def may_come_to(
         self, top: Function, leading: Collection[Function], calls: Collection[ast.Call]
@@ -55,6 +61,12 @@ class Imports:
                 if edge.target not in found and not edge.fails and not ruled_out:
                     found[edge.target] = None
                     queue.append(edge.target)
+
+
+@once
+def imports_of(program: Program) -> Imports:
+    """Return the imports of a program."""
+    return Imports(program)
 
 
 def as_import(known: Assumption) -> Assumption:

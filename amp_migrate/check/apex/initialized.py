@@ -9,7 +9,7 @@ from functools import cached_property
 from amp_migrate.check.apex.assumed import Facts
 from amp_migrate.check.apex.courses import Onward, Outcomes, courses
 from amp_migrate.check.apex.disabling import Disabling, States
-from amp_migrate.check.apex.imported import Imports, as_import
+from amp_migrate.check.apex.imported import as_import, imports_of
 from amp_migrate.facts.paths import all_given, looked_up
 from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.project import Anonymous, Function
@@ -24,6 +24,7 @@ OFF: States = frozenset({False})
 ON: States = frozenset({True})
 UNSURE: States = frozenset({None})
 _NOTHING = Facts()
+_RUN = (Kind.CALL, Kind.IMPORT)
 _PROTOCOLS = ("__call__", "__getitem__", "__iter__", "__next__")
 """The methods by which Python itself goes through or calls the objects that a library is given."""
 
@@ -47,7 +48,7 @@ class Initialized:
         ]
         self._leads = upwards(self._project, *functions)
         self._leads |= self._lambdas()
-        self._imports = Imports(program)
+        self._imports = imports_of(program)
         self._add_importers()
         self._courses = courses(self._project)
         self._outcomes: dict[_Run, Outcomes] = {}
@@ -66,8 +67,7 @@ class Initialized:
     def _callees(self, call: ast.Call) -> list[Function]:
         """Return the functions that a call runs, and the lambdas that come to the calls."""
         run = self._program.calls.run(call) if self._leading else ()
-        lambdas = [f for f in run if f in self._leading]
-        return [*self._project.callees(call), *lambdas]
+        return [*self._project.callees(call), *(f for f in run if f in self._leading)]
 
     @cached_property
     def _leading(self) -> set[Function]:
@@ -141,7 +141,8 @@ class Initialized:
         queue = [graph.entry]
         while queue:
             point = queue.pop()
-            after = self._after(point, before[point], exits)
+            held = before[point]
+            after = self._after(point, held, exits) if point.kind in _RUN else held
             for target in onward[point]:
                 held = before.get(target, frozenset())
                 if not after <= held:
@@ -165,10 +166,8 @@ class Initialized:
         node = point.node
         if point.kind is Kind.IMPORT:
             return self._imported(point, states, exits)
-        if point.kind is not Kind.CALL or not isinstance(node, ast.Call):
-            return states
-        if node in self._calls:
-            return ON
+        if not isinstance(node, ast.Call) or node in self._calls:
+            return ON if node in self._calls else states
         callees = self._callees(node)
         found: set[bool | None] = set()
         for callee in callees:

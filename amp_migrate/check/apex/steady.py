@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 
 from amp_migrate.check.apex.assumed import Facts
 from amp_migrate.check.apex.disabling import States
 from amp_migrate.check.apex.initialized import OFF, Initialized
 from amp_migrate.facts.closure import spread
+from amp_migrate.flow.cfg.graph import Graph
 from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.flow.changes import stored_name
 from amp_migrate.flow.paths import leads
@@ -27,11 +28,13 @@ def steady(
     """Return the facts that nothing sets in a run once AMP is on; `begun` says where it is when functions begin."""
     if not any(known.facts for _, known in facts.stated):
         return facts
+    again = cache(partial(_again, program, apex))
     stores = [
         (function, point.node)
         for function, start in begun.items()
         for point, states in apex.states(function, start).items()
-        if point.kind is Kind.STORE and states != OFF and stays(program, apex, function, point)
+        if point.kind is Kind.STORE and states != OFF
+        if _stays(program.graph(function), point, again(function))
     ]
     return Facts(
         tuple(
@@ -43,13 +46,20 @@ def steady(
 
 def stays(program: Program, apex: Initialized, function: Function, point: Point) -> bool:
     """Tell whether what a point sets is still there where its function ends, or where it is run next."""
-    graph = program.graph(function)
-    again = [
+    return _stays(program.graph(function), point, _again(program, apex, function))
+
+
+def _stays(graph: Graph, point: Point, again: list[Point]) -> bool:
+    return not again or leads(graph.order(False), [point], [graph.exit], again)
+
+
+def _again(program: Program, apex: Initialized, function: Function) -> list[Point]:
+    """Return the points of a function that initialize Apex, or may come to that."""
+    return [
         p
-        for p in graph.points
+        for p in program.graph(function).points
         if isinstance(p.node, ast.Call) and p.kind is Kind.CALL and apex.initializes(p.node)
     ]
-    return not again or leads(graph.order(False), [point], [graph.exit], again)
 
 
 def _lasts(program: Program, stores: _Stores, where: Function, held: Term) -> bool:
