@@ -19,6 +19,7 @@ from amp_migrate.source.writing import check_writable, write_all
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("a.py", "b.py", "c.py")
+pytestmark = pytest.mark.usefixtures("heard")
 
 
 def write(file: Path, data: bytes) -> None:

@@ -17,6 +17,7 @@ from amp_migrate.equivalence.runs import launch
 from amp_migrate.stopping import Stopped, raised
 
 ROOT = Path(__file__).resolve().parents[3]
+pytestmark = pytest.mark.usefixtures("heard")
 TRAINING = """
 import os, time
 with open(os.environ["STARTED"], "w") as file:
