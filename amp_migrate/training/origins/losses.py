@@ -41,6 +41,7 @@ class Losses:
         self._lambdas = CalledLambdas(project, body)
         self._scale = Scale(project, objects, self.reached, self._lambdas)
         self._traced: dict[tuple[ast.expr, _Stops | None], tuple[set[int], set[ast.AST]]] = {}
+        self._named: dict[tuple[ast.expr, _Stops | None], set[int]] = {}
         self._walks = {
             stops: Walk(partial(self._step, stops=stops), self._handed_over)
             for stops in (None, _SETTLES, _LEAVES)
@@ -59,7 +60,10 @@ class Losses:
         network show in them: through which no gradient passes, but not what was made fp32 or left its device since. A
         `factor` of a product is one even where it was made fp32, as the product makes it fp16 again.
         """
-        return self._followed(function, loss, _LEAVES if factor else _SETTLES if cast else None)[0]
+        stops = _LEAVES if factor else _SETTLES if cast else None
+        if (loss, stops) not in self._named:
+            self._named[loss, stops] = self._walks[stops].run((function, loss))
+        return self._named[loss, stops]
 
     def computes(self, function: Function, loss: ast.expr, node: ast.AST) -> bool:
         """Tell whether a node is among what computes a loss, as far as that can be followed back."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -71,13 +71,32 @@ class Walk:
         self._step = step
         self._given = given
         self._spots: dict[Place, _Spot] = {}
+        self._runs_nothing: set[_Spot] = set()
 
     def back(self, starts: Iterable[Place]) -> tuple[set[int], set[ast.AST]]:
         """Return the names of what is run to compute some values, and the nodes that they are computed of.
 
         What a function returns to one call comes of what that call hands in, not of what others do.
         """
-        free = [self._spot(*start) for start in starts]
+        _, met = self._followed([self._spot(*start) for start in starts], frozenset())
+        return _run(met), {spot.node for spot in met}
+
+    def run(self, start: Place) -> set[int]:
+        """Return the names of what is run to compute a value. Where nothing is, nothing is on the way back from what it is of."""
+        spot = self._spot(*start)
+        if spot in self._runs_nothing:
+            return set()
+        free, met = self._followed([spot], self._runs_nothing)
+        found = _run(met)
+        if not found:
+            self._runs_nothing |= free
+        return found
+
+    def _followed(
+        self, starts: list[_Spot], beside: Collection[_Spot]
+    ) -> tuple[set[_Spot], set[_Spot]]:
+        """Return the spots on the ways back, those that any call may come to first; none beyond some others."""
+        free = [*starts]
         bound: list[_Spot] = []
         freed, met = set(free), set[_Spot]()
         entered: dict[Function, dict[ast.Call, None]] = {}
@@ -111,11 +130,12 @@ class Walk:
                     taken.setdefault(spot.function, []).append(spot.ups)
                     for call in entered.get(spot.function, ()):
                         reached += _handed_in(spot.ups, call)
-            fresh = [one for one in dict.fromkeys(reached) if one not in freed]
+            fresh = [
+                one for one in dict.fromkeys(reached) if one not in freed and one not in beside
+            ]
             freed.update(fresh)
             free += fresh
-        met |= freed
-        return set().union(*(spot.run for spot in met)), {spot.node for spot in met}
+        return freed, met | freed
 
     def _spot(self, function: Function, node: ast.AST) -> _Spot:
         found = self._spots.get((function, node))
@@ -135,6 +155,10 @@ class Walk:
                 spot.downs.append((one.down, before))
             else:
                 (spot.away if one.elsewhere else spot.near).append(before)
+
+
+def _run(spots: Iterable[_Spot]) -> set[int]:
+    return set().union(*(spot.run for spot in spots))
 
 
 def _handed_in(ups: list[tuple[ast.Call, _Spot]], call: ast.Call) -> list[_Spot]:
