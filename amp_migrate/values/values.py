@@ -161,9 +161,13 @@ class Values:
 
         With `items`, an item of a container counts as that, too.
         """
+        return onward(self.graph, groups, self._node, self._known_ways, items=items)
+
+    def _known_ways(self) -> Ways:
+        """Return where objects flow in the graph as it is."""
         if self._ways is None or self._ways[0] != (self.graph.version, self.graph.size):
             self._ways = (self.graph.version, self.graph.size), ways(self.graph)
-        return onward(self.graph, groups, self._node, self._ways[1], items=items)
+        return self._ways[1]
 
     def _read_all(self) -> None:
         if self._apex is None:

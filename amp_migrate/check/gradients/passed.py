@@ -13,7 +13,9 @@ from amp_migrate.check.gradients.scaled import backwards
 from amp_migrate.check.gradients.waiting import of_block
 from amp_migrate.facts.paths import tail
 from amp_migrate.project import Function
+from amp_migrate.project.once import once
 from amp_migrate.protocol.certain.memory import CertainMemory
+from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.code.programs import Programs
 from amp_migrate.protocol.faults import Breach, Fault
 from amp_migrate.protocol.machine import Moved, Unmoved
@@ -61,8 +63,7 @@ def passed(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Differen
                     fed[call] = of_block(old, function, call)
                     names |= dict.fromkeys(fed[call], name)
                     homes += [(number, function) for number in fed[call]]
-    program, steps = old.program.of_gradients, _steps(old) if fed else {}
-    search, programs = Search(program, CertainMemory(program)), Programs(program)
+    steps = _steps(old) if fed else {}
     for number in sorted(names.keys() & steps.keys()):
         backward = [f for n, f in homes if n == number]
         functions = {*backward, *(f for f, _ in steps[number])}
@@ -72,6 +73,7 @@ def passed(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Differen
             or any(_waits(old, *step) for step in steps[number])
         ):
             continue
+        search, programs = _searched(old.program)
         machine = PassedMachine(number, fed)
         for fault in search.run(machine, programs.of_optimizers([number])).faults():
             within = all(
@@ -82,10 +84,20 @@ def passed(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Differen
                 yield names[number], Difference((Step(label, fault.place, fault.place),))
 
 
+@once
+def _searched(program: Program) -> tuple[Search, Programs]:
+    """Return what looks for breaches in the gradients of a program, and its parts."""
+    part = program.of_gradients
+    return Search(part, CertainMemory(part)), Programs(part)
+
+
 def _steps(side: Side) -> dict[int, list[tuple[Function, ast.AST]]]:
     """Return the steps of each optimizer, by its number."""
     found: dict[int, list[tuple[Function, ast.AST]]] = {}
-    for function, held in side.program.training.by_function.items():
+    program = side.program
+    named = ((m, n) for m in side.project.modules.values() for n in m.tree.attributes("step"))
+    for function in dict.fromkeys(program.calls.body(*place) for place in named):
+        held = program.training.of(function)
         for event in (event for events in held.values() for event in events):
             for number in (event.optimizers or ()) if event.kind is Kind.STEP else ():
                 found.setdefault(number, []).append((function, event.node))

@@ -54,17 +54,19 @@ def onward(
     graph: Graph,
     starts: Iterable[int],
     node: Callable[[Module, ast.expr], int | None],
-    known: Ways | None = None,
+    known: Callable[[], Ways] | None = None,
     *,
     items: bool = False,
 ) -> Onward:
     """Return at least the nodes that the objects of some nodes may flow to.
 
-    A field counts wherever a field of that name may hold one: cheap, and never too few. `known` are the ways of the
-    graph, where they were read before. With `items`, what reaches an item of a container reaches that.
+    A field counts wherever a field of that name may hold one: cheap, and never too few. `known` gives the ways of the
+    graph, where they are kept. With `items`, what reaches an item of a container reaches that.
     """
-    targets, fields, kinds = known if known is not None else ways(graph)
     found = {graph.find(start) for start in starts}
+    if not found:
+        return Onward(found, graph.size, graph.version, node)
+    targets, fields, kinds = known() if known is not None else ways(graph)
     queue = list(found)
     said: set[str] = set()
     for root in queue:

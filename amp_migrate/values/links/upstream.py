@@ -97,7 +97,7 @@ class Upstream:
         """Follow the flow backwards from a representative, and from the objects whose field it is."""
         same: dict[int, None] = {}
         made: dict[int, None] = {}
-        graph, up = self._graph, self._graph.up
+        find, up = self._graph.find, self._graph.up
         if self._steps > _MANY:
             self._near.clear()
             self._naming.clear()
@@ -108,12 +108,13 @@ class Upstream:
         seen = set(queue)
         reading = self._reading = set()
         self._stale = False
-        vain = 0
+        vain, left = 0, far - 1
         nears, see, read, enqueue = self._near, seen.add, reading.add, queue.append
         for step in queue:
-            node = at = step >> _NODE
+            node = step >> _NODE
+            at = up[node]
             if up[at] != at:
-                at = graph.find(at)
+                at = find(at)
             read(at)
             if not step & _INSIDE:
                 (made if step & 1 else same)[node] = None
@@ -122,7 +123,7 @@ class Upstream:
                 break
             else:
                 vain += 1
-            if len(seen) >= far:
+            if not left:
                 continue
             near = nears.get(at)
             if near is None:
@@ -134,10 +135,11 @@ class Upstream:
                 self._steps += 1
             for before in steps:
                 if before not in seen:
-                    if len(seen) >= far:
-                        break
                     see(before)
                     enqueue(before)
+                    left -= 1
+                    if not left:
+                        break
         return same, made
 
     def changing(self, root: int) -> None:
