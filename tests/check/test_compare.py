@@ -31,6 +31,7 @@ from check.elsewhere.turned_off import TURNED_OFF
 from check.elsewhere.whole_results import WHOLE_RESULTS
 from check.flags.anew import ANEW
 from check.flags.done import DONE
+from check.flags.given_on import GIVEN_ON
 from check.flags.kept import KEPT_BY, KEPT_NO_MORE
 from check.flags.plain import KEPT, PLAIN, PLAIN_UNTOLD
 from check.flags.set_later import SET_LATER
@@ -59,7 +60,7 @@ EVERY = (
     *BEHIND, *INSIDE, *STEPPED, *EARLY, *SPEEDS, *ANEW, *TURNED_OFF, *MOVED, *PLAIN, *PRODUCTS, *DONE, *PLACEHOLDERS,
     *SHARED_WEIGHTS, *MADE_ANEW, *WHOLE_RESULTS, KEPT, *KEPT_BY, *UNPACKED, *IN_CLOSURES, *ADVERSARIES, *AGENTS,
     *DISTILLING, *FINETUNING, *STAYING,
-    *ASTRAY, *SET_LATER, *PASSED,
+    *ASTRAY, *SET_LATER, *PASSED, GIVEN_ON,
 )  # fmt: skip
 
 

@@ -85,10 +85,24 @@ def _run(unit: Unit, module: Module, call: ast.Call) -> ast.expr | None:
     func = call.func
     if _is_network(unit, module, func):
         return func
-    if not isinstance(func, ast.Attribute) or func.attr not in RUNS_FORWARD:
+    if not isinstance(func, ast.Attribute):
+        return None
+    if _runs_parts(unit, call) and _is_network(unit, module, func.value):
+        return func.value
+    if func.attr not in RUNS_FORWARD:
         return None
     used = unit.project.values.group(module, func.value) in _used(unit.project)
     return func.value if used and not unit.project.callees(call) else None
+
+
+def _runs_parts(unit: Unit, call: ast.Call) -> bool:
+    """Tell whether a call runs a method of the project that runs networks, as the layers of its own."""
+    return any(
+        function.cls is not None and _is_network(unit, function.module, part.func)
+        for callee in unit.project.callees(call)
+        for function in reachable(unit.project, callee)
+        for part in function.calls
+    )
 
 
 def _is_network(unit: Unit, module: Module, func: ast.expr) -> bool:

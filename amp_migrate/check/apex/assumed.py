@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from amp_migrate.check.apex.installed import installed
 from amp_migrate.check.apex.unpacked import given
-from amp_migrate.facts.paths import argument, mentions
+from amp_migrate.facts.paths import argument, mentions, put_in, variables
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
@@ -34,7 +34,8 @@ class Initialize:
     of a test of what the function sets itself, as whether it did so before; `scaling` is
     the way of a call with AMP on that casts nothing, as it is given no models, and scales the loss. `callers` is
     what holds in the functions that call the function where it runs, as far as there is one call only; `missed` is
-    what holds in one of those that lead to it where that does not take the call. `level` is the opt_level.
+    what holds in one of those that lead to it where that does not take the call. `level` is the opt_level. `above` is, for ways
+    of `off`, what holds then in the functions that gave the flag on.
     """
 
     function: Function
@@ -47,6 +48,13 @@ class Initialize:
     callers: tuple[tuple[Function, Assumption], ...] = ()
     missed: tuple[tuple[Function, Assumption], ...] = ()
     level: ast.expr | None = None
+    above: Mapping[Assumption, tuple[tuple[Function, Assumption], ...]] = field(
+        default_factory=dict
+    )
+
+    def without(self, known: Assumption) -> Facts:
+        """Return what holds in a run in which one of the ways of being off is taken."""
+        return Facts(((self.function, known), *self.above.get(known, ())))
 
     @property
     def trains(self) -> bool:
@@ -73,11 +81,14 @@ def _read(project: Project, function: Function, call: ast.Call) -> Initialize:
     on: Assumption | None = there
     off: list[Assumption] = []
     done: list[Assumption] = []
+    asked: list[tuple[Assumption, ast.expr, bool]] = []
     stored = attributes_set(project, function)
     for test, truth in guards(function, call):
         if on is None or evaluate(test, on) is truth:
             continue
-        missed = list(_missed(on, test, truth))
+        parts = list(_missed(on, test, truth))
+        missed = [way for way, _ in parts]
+        asked += [(way, part, not truth) for way, part in parts]
         off += missed
         done += missed if _asks(test, stored) else []
         on = refine(on, test, truth)
@@ -86,6 +97,7 @@ def _read(project: Project, function: Function, call: ast.Call) -> Initialize:
     on, by_level = _switched(on, None if nothing else level, None)
     enabled = given(function.module, call, "enabled", _ENABLED)
     on, by_switch = _switched(on, enabled, True)
+    asked += [(way, enabled, False) for way in by_switch if enabled is not None]
     own = argument(call, "loss_scale", _LOSS_SCALE) is not None or any(
         k.arg is None for k in call.keywords
     )
@@ -98,10 +110,38 @@ def _read(project: Project, function: Function, call: ast.Call) -> Initialize:
     callers = tuple(_callers(project, function))
     aside = tuple(_aside(project, function))
     ways = (*off, *by_level, *by_switch)
-    return Initialize(function, call, on, ways, scaled, tuple(done), scaling, callers, aside, level)
+    above = {w: tuple(_given_on(project, function, test, truth)) for w, test, truth in asked}
+    return Initialize(
+        function, call, on, ways, scaled, tuple(done), scaling, callers, aside, level, above
+    )
 
 
-def _missed(known: Assumption, test: ast.expr, truth: bool) -> Iterator[Assumption]:
+def _given_on(
+    project: Project, function: Function, test: ast.expr, truth: bool
+) -> Iterator[tuple[Function, Assumption]]:
+    """Yield what a test of parameters asks in the functions on the only way to one, as what they pass on says it."""
+    seen = {function}
+    while len(sites := project.callers(function)) == 1 and sites[0].function not in seen:
+        given, names = project.arguments(sites[0], function), variables(test)
+        bindings = _bindings(function, names)
+        if not names <= {*given} or not all(isinstance(node, ast.arg) for node in bindings):
+            return
+        test, function = put_in(test, {name: given[name] for name in names}), sites[0].function
+        held, names = refine(NOTHING, test, truth), variables(test)
+        if held is None or held == NOTHING or len(_bindings(function, names)) > len(names):
+            return
+        seen.add(function)
+        yield function, held
+
+
+def _bindings(function: Function, names: Iterable[str]) -> list[ast.AST]:
+    scopes = function.module.scopes
+    return [node for name in names for node in scopes.bindings(function.scope, name)]
+
+
+def _missed(
+    known: Assumption, test: ast.expr, truth: bool
+) -> Iterator[tuple[Assumption, ast.expr]]:
     """Yield what holds where a test comes out otherwise, for each part of it that decides so by itself.
 
     Nothing is said of the other parts, as what they ask may go by the same flag.
@@ -111,7 +151,7 @@ def _missed(known: Assumption, test: ast.expr, truth: bool) -> Iterator[Assumpti
     for part in test.values if isinstance(test, ast.BoolOp) and joined else [test]:
         without = refine(known, part, not truth)
         if without is not None and (not joined or without != known):
-            yield without
+            yield without, part
 
 
 def _level(project: Project, function: Function, call: ast.Call) -> ast.expr | None:

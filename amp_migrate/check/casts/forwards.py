@@ -64,7 +64,7 @@ class Forwards:
                 yield from self._with_amp(item)
         for item in self.every:
             for known in item.off:
-                facts = Facts(((item.function, known),))
+                facts = item.without(known)
                 if alone := self._alone(item, facts, known in item.done):
                     yield from self._without(item, facts, known not in item.scaled, alone)
             yield from self._scalers.alone(item, self._same(self._entries(item)), self.new)
