@@ -114,9 +114,12 @@ def boundary(step: Step, backward: ast.AST, others: Iterable[Step] = ()) -> ast.
     return found
 
 
-def waits_by(step: Step, backward: ast.AST) -> ast.If | None:
-    """Return the boundary of a step, or the test behind a backward of its round that leaves the round before the step."""
-    found = boundary(step, backward)
+def waits_by(step: Step, backward: ast.AST, others: Iterable[Step] = ()) -> ast.If | None:
+    """Return the boundary of a step, or the test behind a backward of its round that leaves the round before the step.
+
+    `others` step the optimizer, too.
+    """
+    found = boundary(step, backward, others)
     if found is not None:
         return found
     for level in levels(step.tree, step.anchor):

@@ -73,7 +73,14 @@ def _window_of(unit: Unit, step: Step) -> tuple[Backward | None, ast.If | None]:
     """Return the backward that runs last before a step that stays, and the test by which that waits for several."""
     called = step.function.node is not None
     backward = backward_before(unit, step, called) if step.call not in unit.gone else None
-    return backward, waits_by(step, backward.node) if backward is not None else None
+    return backward, _waits_by(unit, step, backward.node) if backward is not None else None
+
+
+def _waits_by(unit: Unit, step: Step, backward: ast.AST) -> ast.If | None:
+    """Return the test by which a step waits, where nothing else steps its optimizer the other way."""
+    if waits_by(step, backward) is None:
+        return None
+    return waits_by(step, backward, Course(unit, step.function).alike(step))
 
 
 def every_micro_batch(unit: Unit) -> Iterator[Zeroing]:
@@ -171,7 +178,7 @@ def _is_lost_in_a_helper(unit: Unit, backward: Backward, moved: set[ast.stmt]) -
 
 def _waits(unit: Unit, step: Step, training: ast.AST) -> bool:
     """Tell whether a step waits for several runs of what trains in its round."""
-    limit = waits_by(step, training)
+    limit = _waits_by(unit, step, training)
     return limit is not None and counts(unit, step.function, limit.test)
 
 

@@ -43,6 +43,15 @@ class Hidden:
             for call in calls
         ]
 
+    def is_of_one(self, one: Step, other: Step) -> bool:
+        """Tell whether two steps are of one optimizer, whatever it is called at each."""
+        optimizers = [self._optimizers(step) for step in (one, other)]
+        return optimizers[0] == optimizers[1] and len(optimizers[0]) == 1
+
+    def _optimizers(self, step: Step) -> frozenset[int]:
+        found = self._objects.optimizers_of(step.module, step.optimizer)
+        return frozenset(found - self._objects.of_unknown_origin)
+
     def _may_be(self, own: Step, step: Step) -> bool:
         one, other = (self._objects.optimizers_of(s.module, s.optimizer) for s in (own, step))
         unclear = self._objects.of_unknown_origin & (one | other)

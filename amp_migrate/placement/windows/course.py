@@ -44,7 +44,7 @@ class Course:
     def alike(self, step: Step) -> list[Step]:
         """Return what may step the optimizer of a step: that itself, others of the function, and calls that do."""
         steps = [*self._unit.steps_of(self.function), *(i.seen for i in self.indirect)]
-        known = [s for s in steps if s.text == step.text]
+        known = [s for s in steps if s.text == step.text or self._hidden.is_of_one(s, step)]
         return [*known, *self._hidden.of(step, [*steps, *(i.seen for i in self._through)])]
 
     def _is_whole(self, step: Step) -> bool:
