@@ -19,7 +19,14 @@ from amp_migrate.placement.reads.whose import of_one
 from amp_migrate.placement.steps.indirect import indirect
 from amp_migrate.placement.unscaling.moving import Across
 from amp_migrate.placement.unscaling.pending import behind_backward
-from amp_migrate.placement.unscaling.rehearsal import cleared, cleared_optimizer, place
+from amp_migrate.placement.unscaling.rehearsal import (
+    Reading,
+    cleared,
+    cleared_optimizer,
+    only_read,
+    place,
+    places,
+)
 from amp_migrate.placement.unscaling.through import unscale_through
 from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.placement.windows.course import Course
@@ -63,6 +70,7 @@ def plan(unit: Unit, function: Function) -> list[Unscale]:
     chosen: dict[tuple[ast.Call | None, str], Step | None] = {}
     tree = function.module.tree
     rehearsed: dict[ast.Expr, list[Use]] = {}
+    read: dict[Reading, list[Use]] = {}
     for use in gradients.uses(unit, function, [*steps, *through]):
         reported = scaled_reads(unit, function, use, [*steps, *through])
         unit.scaled_reads |= reported
@@ -71,6 +79,10 @@ def plan(unit: Unit, function: Function) -> list[Unscale]:
         zeroing = cleared(unit, function, use)
         if zeroing is not None:
             rehearsed.setdefault(zeroing, []).append(use)
+            continue
+        reading = only_read(unit, function, use)
+        if reading is not None:
+            read.setdefault(reading, []).append(use)
             continue
         behind = course.next_steps(use.node, steps) or course.next_steps(use.node, through)
         if not behind and (steps or through):
@@ -94,6 +106,9 @@ def plan(unit: Unit, function: Function) -> list[Unscale]:
         before = place(function, found, zeroing)
         optimizer = cleared_optimizer(function, zeroing)
         result.append(Unscale(function, before, optimizer, cleared=zeroing))
+    for reading, found in read.items():
+        before, last = places(function, found, reading)
+        result.append(Unscale(function, before, reading.optimizer, cleared=last))
     for unscale in result:
         if not unscale.loop and unscale.inside is None:
             unscale.optimizer = reached(unit, function, unscale.optimizer, unscale.before)

@@ -1,17 +1,22 @@
-"""Gradients that are read and then cleared without a step: a dry run that fills the memory before training."""
+"""Gradients that are read and then cleared without a step: a dry run before training, a pass for the Fisher information."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from functools import partial
+from typing import NamedTuple
 
+from amp_migrate.facts.paths import path, walk
 from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.placement.reads.clearing import clears
 from amp_migrate.placement.reads.gradients import Use
-from amp_migrate.placement.reads.zeroing import is_zero_grad
+from amp_migrate.placement.reads.zeroing import before_step, is_zero_grad
 from amp_migrate.project import Function
-from amp_migrate.project.order import Loop, beside, comes_to, inside, levels, position
-from amp_migrate.project.rounds import runs_before
-from amp_migrate.training.steps import Step, children_of
+from amp_migrate.project.order import Loop, beside, comes_to, exclusive, inside, levels, position
+from amp_migrate.project.reach import calls_to
+from amp_migrate.project.rounds import may_follow, runs_before
+from amp_migrate.training.steps import Step, backward_of, children_of
 
 
 def cleared(unit: Unit, function: Function, use: Use) -> ast.Expr | None:
@@ -37,6 +42,97 @@ def cleared(unit: Unit, function: Function, use: Use) -> ast.Expr | None:
     if any(runs(use.statement, jump, [zeroing]) for jump in jumps):
         return None
     return zeroing
+
+
+class Reading(NamedTuple):
+    """A backward whose gradients are read and then cleared: the statement that runs it, and the optimizer of Apex."""
+
+    backward: ast.stmt
+    optimizer: str
+
+
+def only_read(unit: Unit, function: Function, use: Use) -> Reading | None:
+    """Return the backward before a read whose gradients no step takes: what clears them comes first in whatever round.
+
+    `update()` may stand behind the last read then. None where anything between may leave, step or train.
+    """
+    tree = function.module.tree
+    found = _trained_before(unit, function, use.statement)
+    if found is None or not _runs(unit, function, found[0]):
+        return None
+    trained, top = found
+    own = [b for b in unit.backwards_of(function) if inside(tree, b.node, trained)]
+    scaled = [b for b in own if b.scaled]
+    alone = all(b.scaled or exclusive(tree, b.node, s.node) for b in own for s in scaled)
+    names = {path(o) for b in scaled for o in b.optimizers}
+    name = names.pop() if len(names) == 1 and alone else None
+    named = path(use.optimizer) if use.optimizer is not None else name
+    block = tree.block(top)
+    between = block[position(tree, trained) + 1 : position(tree, top) + 1]
+    if name is None or named != name or any(map(_acts_or_leaves, between)):
+        return None
+    moved = {zeroing.statement for zeroing in before_step(unit)}
+    ends = [
+        node
+        for node in function.own_nodes
+        if _clears(node, name) and tree.statement(node) not in moved
+    ]
+    follows = partial(may_follow, unit.project, function, use.statement, between=ends)
+    if not ends or any(map(follows, _training(unit, function))):
+        return None
+    return Reading(trained, name)
+
+
+def places(function: Function, found: list[Use], reading: Reading) -> tuple[ast.stmt, ast.stmt]:
+    """Return the statements before which to unscale gradients that are only read, and behind which they are done with."""
+    tree = function.module.tree
+    beside_it = (beside(tree, use.statement, reading.backward) for use in found)
+    tops = sorted((t for t in beside_it if t is not None), key=partial(position, tree))
+    return tops[0], tops[-1]
+
+
+def _training(unit: Unit, function: Function) -> Iterator[ast.AST]:
+    """Yield the steps and backward passes of a function, and the calls that may come to others."""
+    yield from (step.call for step in unit.live_steps(function))
+    yield from (backward.node for backward in unit.backwards_of(function))
+    elsewhere = {s.function for s in unit.steps} | {b.function for b in unit.backwards}
+    yield from calls_to(unit.project, function, elsewhere)
+
+
+def _trained_before(
+    unit: Unit, function: Function, stmt: ast.stmt
+) -> tuple[ast.stmt, ast.stmt] | None:
+    """Return the nearest statement before one that trains, and what of its block holds the one."""
+    tree = function.module.tree
+    for level in levels(tree, stmt):
+        if unit.trains(function.module, level):
+            return None
+        for before in reversed(tree.block(level)[: position(tree, level)]):
+            if unit.trains(function.module, before):
+                return before, level
+    return None
+
+
+def _clears(node: ast.AST, name: str) -> bool:
+    called = node.func if isinstance(node, ast.Call) else None
+    return (
+        isinstance(called, ast.Attribute)
+        and called.attr == "zero_grad"
+        and path(called.value) == name
+    )
+
+
+def _acts_or_leaves(stmt: ast.stmt) -> bool:
+    """Tell whether a statement may clear gradients, step, or leave the block that it stands in."""
+    for node in walk(stmt):
+        if isinstance(node, ast.Return) or clears(node):
+            return True
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr == "step":
+                return True
+        if isinstance(node, ast.Break | ast.Continue) and not isinstance(stmt, Loop):
+            return True
+    return False
 
 
 def cleared_optimizer(function: Function, zeroing: ast.Expr) -> str:
@@ -69,7 +165,8 @@ def _runs(unit: Unit, function: Function, stmt: ast.stmt) -> bool:
     def runs(part: ast.stmt) -> bool:
         if isinstance(part, ast.With):
             return comes_to(part.body, runs)
-        return isinstance(part, ast.Expr) and unit.trains(function.module, part)
+        trains = unit.trains(function.module, part)
+        return isinstance(part, ast.Expr) and (trains or backward_of(part.value) is not None)
 
     return comes_to([stmt], runs)
 

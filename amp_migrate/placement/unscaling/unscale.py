@@ -24,8 +24,8 @@ class Unscale:
 
     `moved` statements go with it to `before`, among them `reports` of the norm. The names `pending` that
     they assign are None on the other micro-batches, so that the statements `guarded` have to ask. `decided` is the
-    step of a helper that the norm given to it may leave out. `cleared` is the ``zero_grad()`` that ends what is no
-    training, so that no step follows. `inside` is where it is written instead, where the helper that clips is one
+    step of a helper that the norm given to it may leave out. `cleared` is the ``zero_grad()`` or the read that ends
+    what is no training, so that no step follows, but `update()`. `inside` is where it is written instead, where the helper that clips is one
     of several that the call may reach. `behind` is the end of the branch with the backward, where it is written
     instead as the reads run without one, too.
     """
@@ -42,6 +42,6 @@ class Unscale:
     pending: tuple[str, ...] = ()
     guarded: list[ast.stmt] = field(default_factory=list)
     decided: Step | None = None
-    cleared: ast.Expr | None = None
+    cleared: ast.stmt | None = None
     inside: Inside | None = None
     behind: ast.stmt | None = None

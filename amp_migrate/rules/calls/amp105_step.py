@@ -44,6 +44,7 @@ from amp_migrate.placement.steps.untrained import (
 from amp_migrate.placement.steps.updates import updates
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Edit, Insert, Replace, ReplaceExpression, Status
+from amp_migrate.project import Function
 from amp_migrate.project.order import inside, key, levels
 from amp_migrate.project.rounds import runs_before
 from amp_migrate.rules.base import Context, Rule, Safety, decision
@@ -83,6 +84,9 @@ def decide(context: Context) -> Iterator[Decision]:
             yield from _updates(context, together, backwards)
         if steps:
             yield from _untrained(context, steps, backwards)
+    for unscale in context.unscales:
+        if unscale.cleared is not None:
+            yield _update(context, unscale.function, unscale.cleared)
     yield from _differing(context)
     yield from _joint(context)
     for step in unnamed:
@@ -109,16 +113,14 @@ def _updates(context: Context, steps: list[Step], backwards: list[Backward]) -> 
                 raise _returns_helper(steps[0], place)
             yield _returned(context, own_steps, place)
         else:
-            yield _update(context, steps[0], place)
+            yield _update(context, function, place)
     own = [u for u in context.unscales if u.function is function]
-    for zeroing in dict.fromkeys(u.cleared for u in own if u.cleared is not None):
-        yield _update(context, steps[0], zeroing)
     unscaled = [u.before for u in own if u.cleared is None and u.behind is None]
     if any(u.decided is not None and u.decided.function is function for u in context.unscales):
         unscaled.append(function.scope.body[0])
     for jump in exits(context.unit.project, function, [s.anchor for s in steps], unscaled, places):
         if not context.is_gone(jump):
-            yield _update(context, steps[0], jump, leaving=True)
+            yield _update(context, function, jump, leaving=True)
             if not any(runs_before(context.unit.project, function, s.anchor, jump) for s in steps):
                 yield decision(RULE, Status.NOTE, function.module, jump, _SKIPPED)
 
@@ -205,29 +207,31 @@ def _returned(context: Context, steps: list[Step], place: ast.Return) -> Decisio
     tree, function = own[0].tree, own[0].function
     texts: dict[ast.expr, str] = {s.call: _through(context, s) for s in own}
     name = name_for_result(function)
-    lines = _lines(context, own[0], place)
+    lines = _lines(context, own[0].function, place)
     text = "\n".join([f"{name} = {tree.segment(place.value, texts)}", *lines, f"return {name}"])
     message = f"`{lines[0]}` stands before the result of the step is returned"
     edit = Replace(tree.span(place), text)
     return decision(RULE, Status.ROUTINE, own[0].module, place, message, [edit])
 
 
-def _update(context: Context, step: Step, place: ast.stmt, *, leaving: bool = False) -> Decision:
+def _update(
+    context: Context, function: Function, place: ast.stmt, *, leaving: bool = False
+) -> Decision:
     """Put an update after a statement, or before one that leaves the iteration."""
-    lines = _lines(context, step, place)
-    edit: Edit = Insert(step.tree.span(place), "\n".join(lines), after=not leaving)
+    lines = _lines(context, function, place)
+    edit: Edit = Insert(function.module.tree.span(place), "\n".join(lines), after=not leaving)
     where = (
         "stands before the iteration is left"
         if leaving
         else "follows the last step of the iteration"
     )
     message = f"`{lines[0]}` {where}"
-    return decision(RULE, Status.ROUTINE, step.module, place, message, [edit])
+    return decision(RULE, Status.ROUTINE, function.module, place, message, [edit])
 
 
-def _lines(context: Context, step: Step, place: ast.stmt) -> list[str]:
+def _lines(context: Context, function: Function, place: ast.stmt) -> list[str]:
     """Return the lines that update the scaler and keep its bounds."""
-    scaler = context.scaler(step.function, place)
+    scaler = context.scaler(function, place)
     options = [context.unit.options[site] for site in context.creations]
     bounds = {(o.pinned, o.minimum, o.maximum) for o in options}
     pinned, minimum, maximum = bounds.pop() if len(bounds) == 1 else (None, None, None)

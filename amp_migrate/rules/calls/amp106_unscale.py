@@ -63,6 +63,7 @@ def decide(context: Context) -> Iterator[Decision]:
         edit = ReplaceExpression(site.module.tree.span(whole), text)
         yield decision(RULE, Status.MIGRATED, site.module, site.node, f"becomes `{text}`", [edit])
     written: set[Inside] = set()
+    lost = {context.unit.project.function_of(*place) for place in unused(context.unit)}
     for unscale in context.unscales:
         if unscale.inside is None:
             yield _unscale(context, unscale)
@@ -74,7 +75,7 @@ def decide(context: Context) -> Iterator[Decision]:
         if unscale.decided is not None:
             step = unscale.decided
             yield decision(RULE, Status.NOTE, step.module, step.call, _LEFT_OUT)
-        if unscale.cleared is not None:
+        if unscale.cleared is not None and unscale.function not in lost:
             yield decision(RULE, Status.NOTE, unscale.function.module, unscale.before, _LOST)
     for node, function in context.unit.scaled_reads.items():
         yield _divided(context, function, node)

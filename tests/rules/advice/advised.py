@@ -1121,21 +1121,6 @@ ADVISED = (
         ),
     ),
     Advised(
-        "refused/rehearsal_by_flag",
-        "straight before optimizer.step()",
-        (
-            (
-                "        print(torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), 1.0))\n",
-                "",
-            ),
-            (
-                "    optimizer.step()\n",
-                "    print(torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), 1.0))\n"
-                "    optimizer.step()\n",
-            ),
-        ),
-    ),
-    Advised(
         "refused/rehearsal_that_steps",
         "read them after the last backward",
         (
