@@ -27,6 +27,7 @@ from amp_migrate.check.pairs import NOTHING, Pair, lost
 from amp_migrate.check.plain import untold
 from amp_migrate.check.settings import scales
 from amp_migrate.check.statements.computed import computed
+from amp_migrate.check.statements.keys import reloaded
 from amp_migrate.check.statements.reading import misread
 from amp_migrate.check.statements.surroundings import moved
 from amp_migrate.project.once import kept
@@ -87,6 +88,7 @@ def compare(before: Program, after: Program, claims: Claims) -> Comparison:
         *paired(old, new, every),
         *moved(old, new, claims),
         *misread(old, new, claims),
+        *reloaded(old, new, claims),
         *mixed_up(old, new),
         *clipped(old, new),
         *passed(old, new, claims),

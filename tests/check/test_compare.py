@@ -19,9 +19,11 @@ from check.decisions.adversaries import ADVERSARIES
 from check.decisions.agents import AGENTS
 from check.decisions.distilling import DISTILLING
 from check.decisions.finetuning import FINETUNING
+from check.decisions.rearranged import REARRANGED
 from check.decisions.staying import STAYING
 from check.elsewhere.astray import ASTRAY
 from check.elsewhere.in_closures import IN_CLOSURES
+from check.elsewhere.later import LATER
 from check.elsewhere.made_anew import MADE_ANEW
 from check.elsewhere.moved import MOVED
 from check.elsewhere.passed import PASSED, PASSED_UNTOLD
@@ -59,7 +61,7 @@ EVERY = (
     *SWITCHED, *DISABLED, *HOLDERS, *ROUNDS, *TEACHERS, *SPOILT, *VALIDATING, *GUARDED_CALLS, *SAME_NAMES,
     *BEHIND, *INSIDE, *STEPPED, *EARLY, *SPEEDS, *ANEW, *TURNED_OFF, *MOVED, *PLAIN, *PRODUCTS, *DONE, *PLACEHOLDERS,
     *SHARED_WEIGHTS, *MADE_ANEW, *WHOLE_RESULTS, KEPT, *KEPT_BY, *UNPACKED, *IN_CLOSURES, *ADVERSARIES, *AGENTS,
-    *DISTILLING, *FINETUNING, *STAYING,
+    *DISTILLING, *FINETUNING, *REARRANGED, *STAYING, *LATER,
     *ASTRAY, *SET_LATER, *PASSED, GIVEN_ON,
 )  # fmt: skip
 

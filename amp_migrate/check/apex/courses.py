@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
+from amp_migrate.check.apex.disabling import States
 from amp_migrate.facts.closure import closure
 from amp_migrate.flow.assumption import Assumption
 from amp_migrate.flow.cfg.points import Kind, Point
@@ -63,3 +65,17 @@ class Courses:
 def courses(project: Project) -> Courses:
     """Return the courses through the functions of a project."""
     return Courses(program_of(project))
+
+
+def put_off(
+    program: Program, function: Function, found: Mapping[Point, States]
+) -> dict[Point, States]:
+    """Return the states of a function, at a call that makes a generator those in which somebody goes through it."""
+    deferred = program.training.losses.deferred
+    held = dict(found)
+    for point in found:
+        if isinstance(point.node, ast.Call) and deferred.starts(point.node):
+            places = deferred.evaluated(function.module, point.node) or []
+            there = [states for other, states in found.items() if other.node in places]
+            held[point] = frozenset[bool | None]().union(*there) if there else found[point]
+    return held

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 
 from amp_migrate.check.apex.assumed import Facts
-from amp_migrate.check.apex.courses import Onward, Outcomes, courses
+from amp_migrate.check.apex.courses import Onward, Outcomes, courses, put_off
 from amp_migrate.check.apex.disabling import Disabling, States
 from amp_migrate.check.apex.imported import as_import, imports_of
 from amp_migrate.facts.paths import all_given, looked_up
@@ -239,9 +239,10 @@ class Initialized:
         """Return the calls of a function, with whether Apex may be on at each."""
         asked = function, start
         if asked not in self._called:
+            found = put_off(self._program, function, self.states(function, start))
             self._called[asked] = [
                 (point.node, self._disabling.at(function, point.node, states))
-                for point, states in self.states(function, start).items()
+                for point, states in found.items()
                 if isinstance(point.node, ast.Call) and point.kind is Kind.CALL
             ]
         return self._called[asked]

@@ -146,9 +146,9 @@ class Forwards:
                 was.setdefault(where(function, call), {})[call] = states
                 cast |= {call} if states == ON else set()
         runs = list(self._runs(begun))
-        now: dict[Where, list[ast.Call]] = {at: [] for at, _, _ in runs}
+        now: dict[Where, list[ast.Call]] = {}
         for at, call, _ in runs:
-            now[at].append(call)
+            now.setdefault(at, []).append(call)
         for at, call, function in runs:
             inside = native.at(function, call, begun[function])
             before = was.get(at, {})
@@ -168,9 +168,9 @@ class Forwards:
                     yield differs(SWITCHED, at, call)
             elif False in wanted and None not in wanted and inside is Casts.ON:
                 yield differs(CAST, at, call)
-        more = Again(self.old, self.new, apex, starts)
-        yield from more.switched(native, runs, self._is_forward)
-        yield from more.astray(self.networks.running, native, begun, self._is_reported)
+        written = native, begun, self._is_reported, self.claims
+        more = Again(self.old, self.new, apex, starts, *written)
+        yield from more.differences(runs, self._is_forward, self.networks.running)
         for callee, again in more.called(facts):
             for at, call, function in self._runs(self._same([callee])):
                 lacking = again.here(function, call) is Casts.OFF and self._is_forward(at)

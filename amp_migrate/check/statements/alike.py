@@ -3,41 +3,27 @@
 from __future__ import annotations
 
 import ast
-import builtins
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 
 from amp_migrate.check.events.sides import Side, key
+from amp_migrate.check.statements.keys import Keys
+from amp_migrate.check.statements.words import NAMES, Words
 from amp_migrate.facts.below import every
-from amp_migrate.facts.paths import all_given, imported_name, tail
+from amp_migrate.facts.paths import all_given, tail
 from amp_migrate.project import Function
 
-NAMES = ast.Name | ast.Attribute
-_BINDS = (
-    ast.Name, ast.Attribute, ast.Constant, ast.arg, ast.alias, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef,
-)  # fmt: skip
-_BUILTINS = frozenset(vars(builtins))
 _NATIVE = ("torch.amp", "torch.autocast", "torch.cuda.amp")
 
 
 class Alike:
-    """Compares parts of both texts; `introduced` are the names that only the new function has."""
+    """Compares parts of both texts."""
 
     def __init__(self, old: Side, new: Side) -> None:
         self._old = old
         self._new = new
-        self.introduced: frozenset[str] = frozenset()
-
-    @cached_property
-    def _gone(self) -> frozenset[str]:
-        """What only the old project calls something by, and its texts."""
-        free = _read(self._old) - _bound(self._old) - _read(self._new) - _BUILTINS
-        return (_bound(self._old) - _bound(self._new)) | free
-
-    @cached_property
-    def _brought(self) -> frozenset[str]:
-        """What only the new project calls something by, and its texts."""
-        return _bound(self._new) - _bound(self._old)
+        self._gone = Words(old, new)
+        self._brought = Words(new, old)
+        self._kept, self._keeps = Keys(old, new), Keys(new, old)
 
     def reads(self, before: Function, old: ast.AST, after: Function, new: ast.AST) -> bool:
         """Tell whether a part of the new text reads as one of the old text."""
@@ -47,8 +33,7 @@ class Alike:
             if self.reads(before, old, after, inner):
                 return True
         if isinstance(old, ast.Constant) and isinstance(new, ast.Constant):
-            texts = isinstance(old.value, str) and isinstance(new.value, str)
-            return texts and (old.value in self._gone or new.value in self._brought)
+            return old.value in self._kept.known and new.value in self._keeps.known
         if isinstance(new, ast.Call) and tail(new) == "get_scale":
             return isinstance(old, ast.Attribute | ast.Call)
         if isinstance(old, ast.NamedExpr) and isinstance(new, ast.Name):
@@ -72,8 +57,12 @@ class Alike:
         if isinstance(new, ast.Tuple) and not isinstance(old, ast.Tuple):
             left = [x for x in new.elts if not self.is_native(after, x)]
             return len(left) == 1 and self.reads(before, old, after, left[0])
+        if isinstance(old, ast.Dict) and isinstance(new, ast.Dict):
+            return self._entries(before, old, after, new)
         if type(old) is type(new) and self._fields(before, old, after, new):
             return True
+        if self._is_out_of_place(before, old, new, after):
+            return False
         return self.is_apex(before, old) or self.is_native(after, new)
 
     def _added(self, old: ast.Call, call: ast.Call) -> frozenset[ast.expr]:
@@ -90,12 +79,29 @@ class Alike:
         return frozenset(found)
 
     def _is_out_of_place(
-        self, before: Function, old: ast.expr, new: ast.expr, after: Function
+        self, before: Function, old: ast.AST, new: ast.AST, after: Function
     ) -> bool:
         """Tell whether what comes with AMP stands where something else was given."""
         if not isinstance(old, ast.Constant | NAMES) or not isinstance(new, NAMES):
             return False
         return self.is_native(after, new) and not self.is_apex(before, old)
+
+    def _entries(self, before: Function, old: ast.Dict, after: Function, new: ast.Dict) -> bool:
+        """Tell whether the entries of a dictionary read as those of another one; that of Apex may have another key."""
+        pairs, others = (
+            [*zip(old.keys, old.values, strict=True)],
+            [*zip(new.keys, new.values, strict=True)],
+        )
+        kept = [(k, v) for k, v in pairs if not self.is_apex(before, v)]
+        now = [(k, v) for k, v in others if not self.is_native(after, v)]
+        return any(
+            len(ones) == len(both)
+            and all(
+                self._item(before, k, after, key) and self._item(before, v, after, value)
+                for (k, v), (key, value) in zip(ones, both, strict=True)
+            )
+            for ones, both in ((pairs, others), (kept, now), (pairs, now))
+        )
 
     def _fields(self, before: Function, old: ast.AST, after: Function, new: ast.AST) -> bool:
         for field in old._fields:
@@ -131,7 +137,7 @@ class Alike:
     def mentions_apex(self, function: Function, node: ast.AST) -> bool:
         """Tell whether a part of the old text has to do with Apex, or with what goes with it."""
         return any(
-            word(part) in self._gone or self._old.labels.is_apex(function, part)
+            self._gone.alone(function, part) or self._old.labels.is_apex(function, part)
             for part in every(node)
             if isinstance(part, NAMES)
         )
@@ -144,17 +150,11 @@ class Alike:
         """Tell whether a part of the new text has to do with native AMP, or with what comes with it."""
         external = self._new.project.external
         return any(
-            (isinstance(part, ast.Name) and part.id in self.introduced)
-            or word(part) in self._brought
+            self._brought.alone(function, part)
             or (external(function.module, part) or "").startswith(_NATIVE)
             for part in every(node)
             if isinstance(part, NAMES)
         )
-
-
-def word(node: ast.Name | ast.Attribute) -> str:
-    """Return the last word of a name or attribute."""
-    return node.id if isinstance(node, ast.Name) else node.attr
 
 
 def _within(call: ast.Call) -> ast.expr | None:
@@ -184,25 +184,3 @@ def _itself(node: ast.AST) -> Iterator[ast.AST]:
             queue += ast.iter_child_nodes(part)
         elif isinstance(part, ast.Lambda):
             queue.append(part.body)
-
-
-def _read(side: Side) -> frozenset[str]:
-    nodes = (node for _, node in side.project.nodes(ast.Name))
-    return frozenset(n.id for n in nodes if isinstance(n, ast.Name))
-
-
-def _bound(side: Side) -> frozenset[str]:
-    """Return the words by which a project calls something of its own, and the texts that stand in it."""
-    found: set[str] = set()
-    for _, node in side.project.nodes(*_BINDS):
-        if isinstance(node, NAMES):
-            found |= set() if isinstance(node.ctx, ast.Load) else {word(node)}
-        elif isinstance(node, ast.Constant):
-            found |= {node.value} if isinstance(node.value, str) else set()
-        elif isinstance(node, ast.arg):
-            found.add(node.arg)
-        elif isinstance(node, ast.alias):
-            found.add(imported_name(node))
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            found.add(node.name)
-    return frozenset(found)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 from amp_migrate.check.events.claims import Claims
 from amp_migrate.check.events.labels import called
 from amp_migrate.check.events.sides import Key, Side, changed, differs
 from amp_migrate.check.events.traces import Difference
-from amp_migrate.check.statements.alike import NAMES, Alike, word
+from amp_migrate.check.statements.alike import Alike
+from amp_migrate.check.statements.words import NAMES, word
 from amp_migrate.facts.below import every
 from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.scopes import targets_of
@@ -32,9 +34,8 @@ _GONE = "is gone, and has nothing to do with AMP:"
 def misread(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Difference]]:
     """Yield what differs of the new text, or is gone from the old one, in more than AMP."""
     alike = Alike(old, new)
-    for name, introduced in changed(old, new):
+    for name, _ in changed(old, new):
         before, after = old.functions[name], new.functions[name]
-        alike.introduced = introduced
         pair = _Pair(old, alike, before, after, claims)
         yield from pair.misread()
         if not any(map(claims.drops, before)):
@@ -54,9 +55,9 @@ class _Pair:
     ) -> None:
         self._old = old
         self._alike = alike
-        had: _Held = [(f, part) for f in before for part in _parts(f)]
+        self._had: _Held = [(f, part) for f in before for part in _parts(f)]
         self._has: _Held = [(f, part) for f in after for part in _parts(f)]
-        self._lost, self._fresh = _without(had, self._has), _without(self._has, had)
+        self._lost, self._fresh = _without(self._had, self._has), _without(self._has, self._had)
         self._before = before
         self._after = after
         self._claims = claims
@@ -85,17 +86,29 @@ class _Pair:
 
     def gone(self) -> Iterator[tuple[Key, Difference]]:
         """Yield what did something by itself, and is not there any more."""
-        texts = {ast.unparse(part) for _, part in self._has}
-        anchors = {_anchor(part) for _, part in self._fresh}
-        for function, part in self._lost:
-            if ast.unparse(part) not in texts and _anchor(part) not in anchors:
-                if self._is_needed(function, part):
-                    yield differs(function, part, f"`{ast.unparse(part)}` {_GONE}", gone=True)
+        left = {_anchor(part) for _, part in self._has}
+        lost: dict[str, _Held] = {}
+        for function, part in self._had:
+            lost.setdefault(ast.unparse(part), []).append((function, part))
+        texts = Counter(ast.unparse(part) for _, part in self._has)
+        for text, held in lost.items():
+            needed = [(f, p) for f, p in held if self._is_needed(f, p, left)]
+            if _together(needed) > texts[text] and not any(map(self._stands_for, needed)):
+                yield differs(*needed[-1], f"`{text}` {_GONE}", gone=True)
         for one, other in zip(self._before, self._after, strict=False):
             kept = {ast.unparse(d) for d in _decorators(other)}
             for part in _decorators(one):
                 if ast.unparse(part) not in kept and not self._alike.mentions_apex(one, part):
                     yield differs(one, part, f"`{ast.unparse(part)}` {_GONE}", gone=True)
+
+    def _stands_for(self, lost: tuple[Function, _Part]) -> bool:
+        """Tell whether something of the new text reads as a part of the old one."""
+        function, part = lost
+        others = [(f, other) for f, other in self._fresh if _anchor(other) == _anchor(part)]
+        return any(
+            self._is_rewritten(function, part) or self._alike.reads(function, part, where, other)
+            for where, other in others
+        )
 
     def _is_rewritten(self, function: Function, part: _Part) -> bool:
         last = part.end_lineno or part.lineno
@@ -122,30 +135,86 @@ class _Pair:
             for s in _branches(statement)
         )
 
-    def _is_needed(self, function: Function, part: _Part) -> bool:
-        """Tell whether a part of the old text does something by itself, where the new text comes as well."""
-        if self._alike.mentions_apex(function, part) or self._is_rewritten(function, part):
+    def _is_needed(self, function: Function, part: _Part, left: set[tuple[str, str]]) -> bool:
+        """Tell whether a part of the old text does something by itself, where the new text comes as well.
+
+        `left` tells what the new text still does.
+        """
+        mentions = self._alike.mentions_apex(function, part)
+        if self._alike.is_apex(function, part):
+            return False
+        if not mentions and self._is_rewritten(function, part):
             return False
         if isinstance(part, ast.Call):
+            if mentions:
+                return False
             name = self._old.project.external(function.module, part.func)
             return name in WITHOUT_GRADIENTS
-        if not isinstance(part, ast.Expr) or not isinstance(part.value, ast.Call):
+        if not isinstance(part, _STATEMENTS) or not self._does(part, left):
             return False
         calls = (n for n in ast.walk(part) if isinstance(n, ast.Call))
         if any(self._old.labels.of_call(function, call) is not None for call in calls):
             return False
-        asked = {ast.unparse(p) for _, p in self._has if isinstance(p, ast.expr)}
-        for up in function.module.tree.ancestors(part):
-            if up is function.scope:
-                break
-            if isinstance(up, ast.Try | ast.ExceptHandler | ast.Match):
-                return False
-            if (
-                isinstance(up, _BRANCHES)
-                and not {ast.unparse(p) for p in _asked(up.test, True)} <= asked
-            ):
-                return False
-        return True
+        return all(self._stays(up) for up in _within(function, part))
+
+    def _does(self, part: ast.stmt, left: set[tuple[str, str]]) -> bool:
+        """Tell whether a statement does more than to set what nothing else sets any more."""
+        if isinstance(part, ast.Expr):
+            return isinstance(part.value, ast.Call)
+        if isinstance(part, ast.Return):
+            return part.value is not None
+        return isinstance(part, ast.AugAssign) or _anchor(part) in left
+
+    def _stays(self, up: ast.AST) -> bool:
+        """Tell whether the new text comes into what stands around a statement."""
+        if isinstance(up, ast.ExceptHandler | ast.Match):
+            return False
+        if isinstance(up, ast.Try):
+            return _caught(up) in self._caught
+        return not isinstance(up, _BRANCHES) or self._asks >= {
+            ast.unparse(p) for p in _asked(up.test, True)
+        }
+
+    @cached_property
+    def _asks(self) -> set[str]:
+        return {ast.unparse(p) for _, p in self._has if isinstance(p, ast.expr)}
+
+    @cached_property
+    def _caught(self) -> set[str]:
+        """What the new text catches, block by block."""
+        nodes = (n for f in self._after for n in f.own_nodes)
+        return {_caught(n) for n in nodes if isinstance(n, ast.Try)}
+
+
+def _within(function: Function, part: _Part) -> Iterator[ast.AST]:
+    """Yield what stands around a part of a function, in it."""
+    for up in function.module.tree.ancestors(part):
+        if up is function.scope:
+            return
+        yield up
+
+
+def _caught(block: ast.Try) -> str:
+    return ", ".join(ast.unparse(h.type) if h.type else "" for h in block.handlers)
+
+
+def _together(held: _Held) -> int:
+    """Return how many of some parts one run may come to, at the least."""
+    found: list[frozenset[tuple[ast.AST, bool]]] = []
+    for function, part in held:
+        sides = frozenset(_sides(function, part))
+        if not any((up, not truth) in other for other in found for up, truth in sides):
+            found.append(sides)
+    return len(found)
+
+
+def _sides(function: Function, part: _Part) -> Iterator[tuple[ast.AST, bool]]:
+    """Yield the branches in which a part of a function stands."""
+    child: ast.AST = part
+    for up in _within(function, part):
+        if isinstance(up, ast.If) and child is not up.test:
+            yield up, child in up.body
+        child = up
 
 
 def _decided(function: Function, part: _Part) -> ast.stmt | None:

@@ -6,6 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import pairwise
 
 from amp_migrate.check.events.claims import Claims
 from amp_migrate.check.events.labels import Does
@@ -21,6 +22,7 @@ _SIMPLE = ast.Expr | ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Delete | a
 _NAMES = ast.Name | ast.Attribute
 _MOVES = "runs under other tests than before:"
 _ASKS = "runs under a test that was not around it:"
+_ORDER = "stands in front of what it stood behind:"
 _EVENTS = (Does.STEP, Does.CLEAR, Does.READ, Does.LOAD, Does.SAVE)
 
 
@@ -54,9 +56,6 @@ class _Pair:
 
     def differences(self) -> Iterator[Difference]:
         """Yield the statements and events that run under other tests."""
-        asked = {
-            text for stmt in _statements(self._after) for text, _ in _around(self._after, stmt)
-        }
         was, now = _single(self._before), _single(self._after)
         for text in was.keys() & now.keys():
             if self._claimed(was[text]) or self._happens(was[text]):
@@ -64,10 +63,19 @@ class _Pair:
             one, other = _around(self._before, was[text]), _around(self._after, now[text])
             names = self._introduced | self._stored
             own = {atom for atom in other if not self._is_new(atom, names)}
-            kept = {atom for atom in one if atom[0] in asked}
-            if not own <= one or (own == other and not kept <= other):
+            if not own <= one or other < one:
                 yield self._differs(f"`{text}` {_MOVES}", was[text], now[text])
         yield from self._asking()
+        yield from self._reordered(was, now)
+
+    def _reordered(
+        self, was: dict[str, ast.stmt], now: dict[str, ast.stmt]
+    ) -> Iterator[Difference]:
+        """Yield the statements that stand in front of one behind which they stood."""
+        stays = [text for text in was if text in now and not self._claimed(was[text])]
+        for text, behind in pairwise(sorted(stays, key=lambda t: _place(now[t]))):
+            if _place(was[behind]) < _place(was[text]):
+                yield self._differs(f"`{text}` {_ORDER} `{behind}`:", was[text], now[text])
 
     def _asking(self) -> Iterator[Difference]:
         """Yield the events that stand under a test of the new text which none of their like had around it."""
@@ -136,6 +144,10 @@ def _single(function: Function) -> dict[str, ast.stmt]:
     found = [(ast.unparse(n), n) for n in _statements(function) if isinstance(n, _SIMPLE)]
     count = Counter(text for text, _ in found)
     return {text: stmt for text, stmt in found if count[text] == 1}
+
+
+def _place(stmt: ast.stmt) -> tuple[int, int]:
+    return stmt.lineno, stmt.col_offset
 
 
 def _events(

@@ -10,8 +10,10 @@ from amp_migrate.training.beliefs import COLLECTS, LAZILY
 from amp_migrate.training.bindings import is_generator, meant
 from amp_migrate.training.origins.reaching import Body, Reaching
 
-_AT_ONCE = (ast.ListComp, ast.SetComp, ast.DictComp, ast.Compare, ast.Starred, ast.YieldFrom)
-_PASSES_ON = (ast.IfExp, ast.BoolOp, ast.NamedExpr, ast.Await)
+_AT_ONCE = (
+    ast.Await, ast.ListComp, ast.SetComp, ast.DictComp, ast.Compare, ast.Starred, ast.YieldFrom,
+)  # fmt: skip
+_PASSES_ON = (ast.IfExp, ast.BoolOp, ast.NamedExpr)
 
 
 class Deferred:
@@ -62,8 +64,14 @@ class Deferred:
         return None
 
     def _is_lazy(self, module: Module, call: ast.AST | None) -> bool:
-        """Tell whether a call goes through what it is given only as somebody goes through its result."""
-        return isinstance(call, ast.Call) and meant(self._project, module, call.func) in LAZILY
+        """Tell whether a call runs what it is given, or what it calls, only as somebody goes through its result."""
+        if not isinstance(call, ast.Call):
+            return False
+        return meant(self._project, module, call.func) in LAZILY or self.starts(call)
+
+    def starts(self, call: ast.Call) -> bool:
+        """Tell whether a call makes a generator or a coroutine, whose function runs as somebody goes through it."""
+        return bool(callees := self._project.callees(call)) and all(map(_runs_later, callees))
 
     def _gone_through(
         self, module: Module, lazy: ast.expr, seen: set[ast.AST]
@@ -144,3 +152,10 @@ class Deferred:
                 return None
             found += there
         return found
+
+
+def _runs_later(function: Function) -> bool:
+    """Tell whether a call of a function runs none of it: a decorator may make anything of it."""
+    if function.node is None or function.node.decorator_list:
+        return False
+    return is_generator(function) or isinstance(function.node, ast.AsyncFunctionDef)

@@ -187,6 +187,21 @@ ADVISED = (
         (("backward=self.seen > self.warm_up", "backward=True"),),
     ),
     Advised(
+        "refused/generator_asked_behind_the_training",
+        "put it under `with torch.cuda.amp.autocast(enabled=...):` with what turns Apex on",
+        (
+            ("def scores(net, batches):", "def scores(net, batches, half):"),
+            (
+                "            yield F.cross_entropy(net(x), y).item()",
+                "            with torch.cuda.amp.autocast(enabled=half):\n"
+                "                value = F.cross_entropy(net(x), y).item()\n"
+                "            yield value",
+            ),
+            ("in scores(net, batches)]", "in scores(net, batches, False)]"),
+            ("pending = scores(net, batches)", "pending = scores(net, batches, True)"),
+        ),
+    ),
+    Advised(
         "refused/initialize_in_a_choice_that_draws",
         "put what it gives into a variable above and test that",
         (
