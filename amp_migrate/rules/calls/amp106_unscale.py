@@ -4,7 +4,8 @@
 Inserts `scaler.unscale_(optimizer)` once per step, before the first use of gradients (clipping, norms,
 edits), and replaces `amp.master_params(optimizer)` by the parameters themselves: `model.parameters()` where the optimizer was
 made with all of them in that order, else those of its groups. Where a helper only logs gradients, on
-every micro-batch, it divides them by `scaler.get_scale()`: they are scaled there until the step.
+every micro-batch, it divides them by `scaler.get_scale()`: they are scaled there until the step. Where gradients are
+read and then cleared without a step, as for the Fisher information, `scaler.update()` follows the last read.
 
 ## Why
 Apex unscaled gradients when the `scale_loss` block ended. Natively they stay scaled until `unscale_` or
