@@ -217,7 +217,7 @@ def _sides(function: Function, part: _Part) -> Iterator[tuple[ast.AST, bool]]:
         child = up
 
 
-def _decided(function: Function, part: _Part) -> ast.stmt | None:
+def _decided(function: Function, part: _Part) -> ast.stmt:
     """Return the statement that a part of a test decides."""
     asked = part.operand if isinstance(part, ast.UnaryOp) else part
     return function.module.tree.statement(asked)

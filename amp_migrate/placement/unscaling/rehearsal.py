@@ -75,7 +75,8 @@ def only_read(unit: Unit, function: Function, use: Use) -> Reading | None:
     ends = [
         node
         for node in function.own_nodes
-        if _clears(node, name) and tree.statement(node) not in moved
+        if isinstance(node, ast.Expr) and is_zero_grad(node) and node not in moved
+        if cleared_optimizer(function, node) == name
     ]
     follows = partial(may_follow, unit.project, function, use.statement, between=ends)
     if not ends or any(map(follows, _training(unit, function))):
@@ -111,15 +112,6 @@ def _trained_before(
             if unit.trains(function.module, before):
                 return before, level
     return None
-
-
-def _clears(node: ast.AST, name: str) -> bool:
-    called = node.func if isinstance(node, ast.Call) else None
-    return (
-        isinstance(called, ast.Attribute)
-        and called.attr == "zero_grad"
-        and path(called.value) == name
-    )
 
 
 def _acts_or_leaves(stmt: ast.stmt) -> bool:

@@ -64,7 +64,9 @@ def decide(context: Context) -> Iterator[Decision]:
         edit = ReplaceExpression(site.module.tree.span(whole), text)
         yield decision(RULE, Status.MIGRATED, site.module, site.node, f"becomes `{text}`", [edit])
     written: set[Inside] = set()
-    lost = {context.unit.project.function_of(*place) for place in unused(context.unit)}
+    rehearsed = any(unscale.cleared is not None for unscale in context.unscales)
+    never = unused(context.unit) if rehearsed else ()
+    lost = {context.unit.project.function_of(*place) for place in never}
     for unscale in context.unscales:
         if unscale.inside is None:
             yield _unscale(context, unscale)
