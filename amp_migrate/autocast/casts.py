@@ -109,7 +109,8 @@ class Casts:
         A GradScaler that is made there is off, or a disabled one, in runs that do not come to it.
         """
         asked = self.told(function, node, training=False)
-        if asked is not None and asked.by_scaler:
+        begun = any(self._begun.before(c, function, node) for c in self._creations)
+        if begun or (asked is not None and asked.by_scaler):
             return []
         told = self._begun.condition
         every = self._each(function, node)

@@ -56,8 +56,16 @@ def scales(
 
 
 def _added(old: Side, new: Side, every: Sequence[Initialize]) -> Iterator[tuple[Key, Difference]]:
-    """Yield the GradScalers with settings of their own, in functions whose `amp.initialize` has none."""
-    plain = {key(item.function) for item in every if _has_none(old, item)}
+    """Yield the GradScalers with settings of their own, in functions whose `amp.initialize` has none.
+
+    One that is given networks alone makes no GradScaler, where another of its function does.
+    """
+    training = {key(item.function) for item in every if item.trains}
+    plain = {
+        key(item.function)
+        for item in every
+        if _has_none(old, item) and (item.trains or key(item.function) not in training)
+    }
     before = {ast.unparse(call) for _, call in old.program.training.objects.made_scalers}
     for module, call in new.program.training.objects.made_scalers:
         function = new.project.function_of(module, call)

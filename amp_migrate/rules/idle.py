@@ -37,10 +37,10 @@ def _idle(context: Context, function: Function, blocks: list[ScaleLoss]) -> list
     for block in blocks:
         gone |= set(ast.walk(block.site.node)) - set(ast.walk(block.loss))
         if context.is_gone(block.node):
-            tests = (
-                up for up in function.module.tree.ancestors(block.node) if isinstance(up, ast.If)
-            )
-            gone |= {part for up in [*tests][:1] for part in ast.walk(up.test)}
+            above = function.module.tree.ancestors(block.node)
+            test = next((up for up in above if isinstance(up, ast.If)), None)
+            if test is not None and test not in context.branches.prefixes:
+                gone |= set(ast.walk(test.test))
     read = _asked(context, function)
     loads: dict[str, list[ast.AST]] = {}
     for node in function.all_nodes:

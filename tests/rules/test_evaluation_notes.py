@@ -75,3 +75,21 @@ def test_a_function_out_of_sight_that_gets_the_network_is_named() -> None:
     result = migrate([Source.from_bytes("a.py", VALIDATED.encode())], Settings())
     notes = [f for f in result.plan.findings() if "is not found here" in f.message]
     assert [(f.span.line, f.message.split()[0]) for f in notes] == [(18, "validated()")]
+
+
+def test_a_parameter_that_a_test_reads_which_stays_is_not_called_idle() -> None:
+    """The backward moves before the test that counts, and the test stays."""
+    text = (FIXTURES / "accumulate/helper_counts_for_all/before.py").read_bytes()
+    result = migrate([Source.from_bytes("a.py", text)], Settings())
+    assert all(outcome.after is not None for outcome in result.outcomes)
+    assert not [f for f in result.plan.findings() if "any more" in f.message]
+
+
+def test_a_network_that_is_initialized_before_it_is_evaluated_is_not_called_cast_without_apex() -> (
+    None
+):
+    """It goes by its own flag, whatever the training before it goes by."""
+    text = (FIXTURES / "older/fp16_network_read_back/before.py").read_bytes()
+    result = migrate([Source.from_bytes("a.py", text)], Settings())
+    assert all(outcome.after is not None for outcome in result.outcomes)
+    assert not [f for f in result.plan.findings() if "Apex was never on" in f.message]

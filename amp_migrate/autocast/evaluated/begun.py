@@ -12,7 +12,7 @@ from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.making.creation import Creation
 from amp_migrate.project import Class, Function
 from amp_migrate.project.imported import is_main
-from amp_migrate.project.order import Loop, in_branch, levels, position
+from amp_migrate.project.order import Loop, common, in_branch, levels, position
 from amp_migrate.project.reach import made_with_object, reachable
 from amp_migrate.project.relatives import family
 from amp_migrate.training.bindings import named
@@ -51,6 +51,14 @@ class Begun:
             [g for g in way.guards if not self._passes(g, function, node, frozenset())]
             for way in self._with(creation, function)
         ]
+
+    def before(self, creation: Creation, function: Function, node: ast.AST) -> bool:
+        """Tell whether every run of a function that turns AMP on comes past an initialize of its own first."""
+        tree = function.module.tree
+        if creation.site.function is not function or any(self.guards(creation, function, node)):
+            return False
+        pair = common(tree, creation.site.node, node)
+        return pair is not None and position(tree, pair[0]) < position(tree, pair[1])
 
     def missed(self, creation: Creation, function: Function, node: ast.AST) -> list[list[Guard]]:
         """Return, for each way, the guards around the calls on it past which some run comes to a node."""

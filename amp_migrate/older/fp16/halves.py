@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from amp_migrate.facts.paths import all_given, path, same
+from amp_migrate.facts.stand_ins import ALIAS
 from amp_migrate.facts.tree import Tree
 from amp_migrate.older.found import Found, Groups
+from amp_migrate.older.fp16.anew import made_anew
 from amp_migrate.older.sheet import Sheet, Sheets
 from amp_migrate.plan.cannot import Unwritable
 from amp_migrate.project import Module
@@ -86,7 +88,7 @@ def _write_networks(own: list[Half], found: Found, sheets: Sheets) -> None:
         sheet = sheets[half.module]
         if half.name in _PREFIXES:
             _refuse_parts(half, found)
-        _leave_out(half, sheet)
+        _initialize(half, sheet) if _is_apart(half, found) else _leave_out(half, sheet)
         sheet.say(half.call, _said(half, found))
 
 
@@ -106,6 +108,21 @@ def _write_inputs(every: list[Half], networks: Groups, found: Found, sheets: She
 
 def _depth(half: Half) -> int:
     return sum(1 for _ in half.module.tree.ancestors(half.call))
+
+
+def _is_apart(half: Half, found: Found) -> bool:
+    """Tell whether a statement puts a network into fp16 that is made anew, and that no FP16_Optimizer trains."""
+    statement = half.module.tree.statement(half.call)
+    alone = isinstance(statement, ast.Expr) and statement.value is half.call
+    return alone and half.name == "half" and made_anew(found, half.module, half.inner)
+
+
+def _initialize(half: Half, sheet: Sheet) -> None:
+    network = sheet.text(half.inner)
+    sheet.put(
+        sheet.tree.statement(half.call),
+        f'{network} = {ALIAS}.initialize({network}, opt_level="O2")',
+    )
 
 
 def _leave_out(half: Half, sheet: Sheet) -> None:
