@@ -51,7 +51,7 @@ class Astray:
                 held = ((name, given[node]) for name, node in taken.items() if node in given)
                 names = frozenset(name + inner for name, inside in held for inner in inside)
                 if any(isinstance(node, ast.Starred) for node in given):
-                    names = frozenset(other.parameters.names)
+                    names = frozenset(other.parameters.names).difference(other.receivers)
                 yield from self._within(other, names, ((function, call),))
 
     def _given(
@@ -148,7 +148,7 @@ class Astray:
         if function.name == "__init__":
             yield from self._kept(function, names, around)
         for call in function.calls:
-            if _network(call.func, names):
+            if _network(call.func, names) and all_given(call):
                 yield Stray(function, call, around)
             for callee in self._project.callees(call):
                 given = self._project.given(call, callee)
@@ -173,14 +173,15 @@ class Astray:
         for method in cls.methods.values() if cls is not None and kept else ():
             if method in self._uncalled:
                 for call in method.calls:
-                    if _network(call.func, kept):
+                    if _network(call.func, kept) and all_given(call):
                         yield Stray(method, call, ())
 
 
 def _all_names(function: Function, given: Iterable[frozenset[str]]) -> frozenset[str]:
-    """Return each parameter of a function as what may be given for it."""
+    """Return each parameter of a function as what may be given for it: none that is its object or its class."""
     inside = frozenset[str]().union(*given)
-    return frozenset(name + inner for name in function.parameters.names for inner in inside)
+    names = frozenset(function.parameters.names).difference(function.receivers)
+    return frozenset(name + inner for name in names for inner in inside)
 
 
 def _behind(node: ast.expr, names: Collection[str]) -> Iterator[str]:

@@ -87,6 +87,10 @@ class Scores:
         f"from engines import Engine\n{_SCORE}",
         "print(Engine(net, score).run(loader))",
     ),
+    "a callback that gets all that a helper gets": (
+        f"{_SCORE}\n\nOFFERED = [score]\n\n\ndef tell(told, *given):\n    told(*given)\n",
+        "tell(globals()[sys.argv[1]], net, loader)",
+    ),
     "what such a function calls": (
         f"""from registry import Registry
 
