@@ -12,7 +12,7 @@ from amp_migrate.values.assignments import Flow
 from amp_migrate.values.calling.calls import Calls
 from amp_migrate.values.expressions import Expressions
 from amp_migrate.values.links.inside import Inside
-from amp_migrate.values.links.onward import Onward, Ways, onward, ways
+from amp_migrate.values.links.onward import Onward, Spread, Ways, onward
 from amp_migrate.values.links.settle import settle
 from amp_migrate.values.nodes import Nodes
 from amp_migrate.values.objects import Fact, Held, Instance, Made, Written
@@ -42,8 +42,6 @@ class Values:
         self.calls.resolve(files)
         settle(self.nodes, self.calls)
         self._inside = Inside(self.nodes)
-        self._apex: Onward | None = None
-        self._ways: tuple[tuple[int, int], Ways] | None = None
 
     @cached_property
     def calls_of_lambdas(self) -> dict[ast.Lambda, list[tuple[Module, ast.Call]]]:
@@ -151,29 +149,32 @@ class Values:
 
     def may_be_apex(self, module: Module, expression: ast.expr) -> bool:
         """Tell whether Apex, or something of it, can flow to an expression: quickly, and never wrongly no."""
-        if self._apex is None or self._apex.version != self.graph.version:
-            self._read_all()
-            self._apex = self.onward(self.graph.holding(_is_apex))
-        return self._apex.reaches(module, expression)
+        node = self._node(module, expression)
+        return node is not None and self._apex.reaches(node)
 
     def onward(self, groups: Iterable[int], *, items: bool = False) -> Onward:
         """Return what tells, quickly, whether an object of some groups can flow to an expression.
 
         With `items`, an item of a container counts as that, too.
         """
-        return onward(self.graph, groups, self._node, self._known_ways, items=items)
+        return onward(self.graph, groups, self._node, self._ways, items=items)
 
-    def _known_ways(self) -> Ways:
-        """Return where objects flow in the graph as it is."""
-        if self._ways is None or self._ways[0] != (self.graph.version, self.graph.size):
-            self._ways = (self.graph.version, self.graph.size), ways(self.graph)
-        return self._ways[1]
+    @cached_property
+    def _ways(self) -> Ways:
+        """Where objects flow in the graph."""
+        found = Ways(self.graph)
+        self.graph.watched.append(found)
+        return found
 
-    def _read_all(self) -> None:
-        if self._apex is None:
-            for module in self._files:
-                for part in module.tree.nodes(ast.Name, ast.Attribute):
-                    self._node(module, part)
+    @cached_property
+    def _apex(self) -> Spread:
+        """Where Apex, or something of it, can flow to; all that may hold it is read."""
+        for module in self._files:
+            for part in module.tree.nodes(ast.Name, ast.Attribute):
+                self._node(module, part)
+        found = Spread(self.graph, self._ways, _is_apex)
+        self.graph.watched.insert(0, found)
+        return found
 
     def _node(self, module: Module, expression: Named) -> int | None:
         if isinstance(expression, ast.arg):

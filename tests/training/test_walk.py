@@ -50,13 +50,32 @@ def test_run_names_what_is_run_on_every_way(function: Function) -> None:
     assert walk.run(places["y"]) == set()
 
 
-def test_what_runs_nothing_is_followed_once(function: Function) -> None:
-    walk, places, taken = _walk(function, _BEFORE, {"out": 7})
-    assert walk.run(places["y"]) == set()
+def test_every_step_is_taken_once_whatever_runs_on_the_way(function: Function) -> None:
+    walk, places, taken = _walk(function, _BEFORE, {"out": 7, "y": 8})
+    assert walk.run(places["y"]) == {8}
     assert sorted(taken) == ["data", "y"]
-    assert walk.run(places["data"]) == set()
-    assert walk.run(places["loss"]) == {7}
+    assert walk.run(places["data"]) == {8}
+    assert walk.run(places["loss"]) == {7, 8}
     assert sorted(taken) == ["data", "loss", "out", "x", "y"]
+
+
+def test_a_result_comes_of_what_its_own_call_hands_in(function: Function) -> None:
+    one, other = (ast.Call(ast.Name("f"), [], []) for _ in range(2))
+    parameter, first, second = ast.arg("x"), ast.Name("first"), ast.Name("second")
+    onward: dict[ast.AST, list[Origin]] = {
+        one: [Origin(function, parameter, down=one)],
+        other: [Origin(function, parameter, down=other)],
+        parameter: [Origin(function, first, up=one), Origin(function, second, up=other)],
+    }
+    runs: dict[ast.AST, list[int]] = {first: [1], second: [2]}
+
+    def step(_: Function, node: ast.AST) -> Step:
+        return Step(runs.get(node, []), onward.get(node, []))
+
+    walk = Walk(step, lambda _: (function, first))
+    assert walk.run((function, one)) == {1}
+    assert walk.run((function, other)) == {2}
+    assert walk.run((function, parameter)) == {1, 2}
 
 
 def test_nodes_are_all_there_behind_what_runs_nothing(function: Function) -> None:

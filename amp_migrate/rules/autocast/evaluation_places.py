@@ -43,8 +43,9 @@ def cast_at(context: Context, evaluations: list[Region], disabled: Disabled) -> 
     """Replace the regions that see neither flag nor scaler, or that also run without Apex or its casts, by the calls that lead to them, where those do."""
     found: dict[tuple[str, int], Region] = {}
     partly: list[tuple[Region, list[Function]]] = []
+    upwards = _Upwards(context, disabled)
     for region in evaluations:
-        ways = _ways(context, region, region.function, disabled, frozenset())
+        ways = upwards.ways(region)
         for chosen in ways.seeing or [region]:
             found.setdefault((chosen.module.path, chosen.first.lineno), chosen)
         if ways.seeing and ways.blind:
@@ -80,28 +81,67 @@ def _told(context: Context, region: Region) -> str | None:
     return context.casts.enabled(region.function, region.first, training=False)
 
 
-def _ways(
-    context: Context,
-    region: Region | None,
-    function: Function,
-    disabled: Disabled,
-    around: frozenset[Function],
-) -> _Ways:
-    """Follow the calls of a function up to where it can be said whether AMP is on."""
-    if region is not None and (not disabled.runs(function) or disabled.borrows(function)):
+class _Upwards:
+    """Follows calls up to where it can be said whether AMP is on; what is asked of a call is asked once."""
+
+    def __init__(self, context: Context, disabled: Disabled) -> None:
+        self._context = context
+        self._disabled = disabled
+        self._seeing: dict[ast.stmt, bool] = {}
+        self._calls: dict[Function, list[tuple[CallSite, Region | None]]] = {}
+
+    def ways(self, region: Region) -> _Ways:
+        """Return the ways to an evaluation; one that comes round to a function it was in begins there."""
+        found = _Ways()
+        self._follow(found, region, region.function, set(), set())
+        return found
+
+    def _follow(
+        self,
+        found: _Ways,
+        region: Region | None,
+        function: Function,
+        around: set[Function],
+        followed: set[Function],
+    ) -> None:
+        if region is not None and self._sees(region):
+            found.seeing.append(region)
+            return
+        calls = self._led_by(function) if function not in around else []
+        if not calls:
+            found.blind.append(function)
+        if function in followed:
+            return
+        followed.add(function)
+        around.add(function)
+        for call, calling in calls:
+            self._follow(found, calling, call.function, around, followed)
+        around.discard(function)
+
+    def _sees(self, region: Region) -> bool:
+        """Tell whether it can be said at a region whether AMP is on."""
+        if region.first not in self._seeing:
+            self._seeing[region.first] = self._found_seeing(region)
+        return self._seeing[region.first]
+
+    def _found_seeing(self, region: Region) -> bool:
+        context, function = self._context, region.function
+        if self._disabled.runs(function) and not self._disabled.borrows(function):
+            return False
         told = context.casts.told(function, region.first, training=False)
-        if told is not None and (told.by_scaler or not _runs_without_apex(context, region)):
-            return _Ways([region])
-    calls = context.unit.project.callers(function) if function not in around else []
-    calls = [c for c in calls if context.casts.runs(c.function) and c.call not in disabled.calls]
-    calls = [c for c in calls if not runs_before_apex(context.unit, c.function, c.call)]
-    found = _Ways(blind=[] if calls else [function])
-    for call in calls:
-        calling = _calling(context, call)
-        above = _ways(context, calling, call.function, disabled, around | {function})
-        found.seeing += above.seeing
-        found.blind += above.blind
-    return found
+        return told is not None and (told.by_scaler or not _runs_without_apex(context, region))
+
+    def _led_by(self, function: Function) -> list[tuple[CallSite, Region | None]]:
+        """Return the calls of a function that run once AMP is on, with the statements that can be cast for them."""
+        if function not in self._calls:
+            unit = self._context.unit
+            self._calls[function] = [
+                (call, _calling(self._context, call))
+                for call in unit.project.callers(function)
+                if self._context.casts.runs(call.function) and call.call not in self._disabled.calls
+                if not runs_before_apex(unit, call.function, call.call)
+            ]
+        return self._calls[function]
 
 
 def _runs_without_apex(context: Context, region: Region) -> bool:

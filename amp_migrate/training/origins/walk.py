@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
+from amp_migrate.facts.closure import Gathered, closure
 from amp_migrate.project import Function
 
 
@@ -59,6 +60,17 @@ class _Spot:
         self.downs: list[tuple[ast.Call, _Spot]] = []
 
 
+class _Way(NamedTuple):
+    """A spot on a way back: `bound` to what a call ran that led here, or where any call may come to first.
+
+    With a `call`, it is the value that the function gives to that call.
+    """
+
+    spot: _Spot
+    bound: bool = False
+    call: ast.Call | None = None
+
+
 class Walk:
     """Goes back from values. Each step is worked out once, for all the values.
 
@@ -71,31 +83,61 @@ class Walk:
         self._step = step
         self._given = given
         self._spots: dict[Place, _Spot] = {}
-        self._runs_nothing: set[_Spot] = set()
+        self._handing: dict[_Spot, list[_Spot]] = {}
+        self._names: dict[int, int] = {}
+        self._found: dict[int, set[int]] = {}
+        self._gathered = Gathered(self._onward, self._run)
 
     def back(self, starts: Iterable[Place]) -> tuple[set[int], set[ast.AST]]:
         """Return the names of what is run to compute some values, and the nodes that they are computed of.
 
         What a function returns to one call comes of what that call hands in, not of what others do.
         """
-        _, met = self._followed([self._spot(*start) for start in starts], frozenset())
-        return _run(met), {spot.node for spot in met}
+        met = self._followed([self._spot(*start) for start in starts])
+        return set[int]().union(*(spot.run for spot in met)), {spot.node for spot in met}
 
     def run(self, start: Place) -> set[int]:
-        """Return the names of what is run to compute a value. Where nothing is, nothing is on the way back from what it is of."""
-        spot = self._spot(*start)
-        if spot in self._runs_nothing:
-            return set()
-        free, met = self._followed([spot], self._runs_nothing)
-        found = _run(met)
-        if not found:
-            self._runs_nothing |= free
+        """Return the names of what is run to compute a value, which is kept for all values on the way back."""
+        bits = self._gathered.of(_Way(self._spot(*start)))
+        found = self._found.get(bits)
+        if found is None:
+            found = self._found[bits] = {n for n, at in self._names.items() if bits >> at & 1}
         return found
 
-    def _followed(
-        self, starts: list[_Spot], beside: Collection[_Spot]
-    ) -> tuple[set[_Spot], set[_Spot]]:
-        """Return the spots on the ways back, those that any call may come to first; none beyond some others."""
+    def _run(self, way: _Way) -> int:
+        """Return the bits of what a spot runs."""
+        names = self._names
+        return sum(1 << names.setdefault(name, len(names)) for name in self._known(way.spot).run)
+
+    def _onward(self, way: _Way) -> Iterator[_Way]:
+        """Yield what comes straight before a spot on a way back."""
+        spot = self._known(way.spot)
+        if way.call is not None:
+            yield _Way(spot, bound=True)
+            for one in self._parameters(spot):
+                yield from map(_Way, _handed_in(one.ups, way.call))
+            return
+        yield from (_Way(one, bound=way.bound) for one in spot.near)
+        yield from map(_Way, spot.away)
+        yield from (_Way(self._spot(*self._given(number))) for number in spot.held)
+        yield from (_Way(inner, bound=True, call=call) for call, inner in spot.downs)
+        if not way.bound:
+            yield from (_Way(up) for _, up in spot.ups)
+
+    def _parameters(self, spot: _Spot) -> list[_Spot]:
+        """Return the spots within a function that a value of it comes from and calls hand in."""
+        if spot not in self._handing:
+            within = closure([spot], lambda one: self._known(one).near)
+            self._handing[spot] = [one for one in within if one.ups]
+        return self._handing[spot]
+
+    def _known(self, spot: _Spot) -> _Spot:
+        if not spot.known:
+            self._learn(spot)
+        return spot
+
+    def _followed(self, starts: list[_Spot]) -> set[_Spot]:
+        """Return the spots on the ways back."""
         free = [*starts]
         bound: list[_Spot] = []
         freed, met = set(free), set[_Spot]()
@@ -104,8 +146,7 @@ class Walk:
         opened: set[int] = set()
         while free or bound:
             spot = (free or bound).pop()
-            if not spot.known:
-                self._learn(spot)
+            self._known(spot)
             reached: list[_Spot] = []
             for call, inner in spot.downs:
                 if inner not in met and inner not in freed:
@@ -130,12 +171,10 @@ class Walk:
                     taken.setdefault(spot.function, []).append(spot.ups)
                     for call in entered.get(spot.function, ()):
                         reached += _handed_in(spot.ups, call)
-            fresh = [
-                one for one in dict.fromkeys(reached) if one not in freed and one not in beside
-            ]
+            fresh = [one for one in dict.fromkeys(reached) if one not in freed]
             freed.update(fresh)
             free += fresh
-        return freed, met | freed
+        return met | freed
 
     def _spot(self, function: Function, node: ast.AST) -> _Spot:
         found = self._spots.get((function, node))
@@ -155,10 +194,6 @@ class Walk:
                 spot.downs.append((one.down, before))
             else:
                 (spot.away if one.elsewhere else spot.near).append(before)
-
-
-def _run(spots: Iterable[_Spot]) -> set[int]:
-    return set().union(*(spot.run for spot in spots))
 
 
 def _handed_in(ups: list[tuple[ast.Call, _Spot]], call: ast.Call) -> list[_Spot]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 from amp_migrate.modules.model import Class
 from amp_migrate.values.links.upstream import EACH, Upstream
@@ -16,6 +17,22 @@ MIDDLE = 300
 _NEAR = 100
 
 
+class Watching(Protocol):
+    """What is told of all that happens in a graph, once it has."""
+
+    def linked(self, source: int, target: int) -> None:
+        """What is at a representative flows into another one, or is made like it."""
+
+    def named(self, node: int, name: str) -> None:
+        """A representative is a field of a name."""
+
+    def merged(self, root: int, gone: int) -> None:
+        """A representative went into another one."""
+
+    def stated(self, node: int, fact: Fact) -> None:
+        """A fact is known of a representative."""
+
+
 class Graph:
     """Union-find over nodes with fields, and directed flow between classes of merged nodes.
 
@@ -26,6 +43,7 @@ class Graph:
     def __init__(self, attribute: Callable[[Class, str], int]) -> None:
         """Start empty; `attribute` gives the node of an attribute of a class's instances."""
         self.version = 0
+        self.watched: list[Watching] = []
         self.attribute = attribute
         self.up: list[int] = []
         self.fields: list[dict[str, int]] = []
@@ -87,6 +105,8 @@ class Graph:
             return
         self._change(root)
         self.stated[root][fact] = None
+        for watching in self.watched:
+            watching.stated(root, fact)
         if isinstance(fact, Instance):
             for name, inner in list(self.fields[root].items()):
                 self.merge(inner, self.attribute(fact.cls, name))
@@ -191,6 +211,8 @@ class Graph:
         self._upstream.adding(root, name)
         self.fields[root][name] = made
         self.owners[made][(root, name)] = None
+        for watching in self.watched:
+            watching.named(made, name)
         return made
 
     def _link(self, links: list[dict[int, None]], source: int, target: int) -> None:
@@ -198,6 +220,8 @@ class Graph:
         if a != b and a not in links[b]:
             self._change(b)
             links[b][a] = None
+            for watching in self.watched:
+                watching.linked(a, b)
 
     def _merge(self, a: int, b: int) -> None:
         a, b = self.find(a), self.find(b)
@@ -220,6 +244,8 @@ class Graph:
             if known != inner:
                 self._todo.append((known, inner))
         self._join(a, b, fields)
+        for watching in self.watched:
+            watching.merged(a, b)
 
     def _join(self, root: int, gone: int, new_fields: dict[str, int]) -> None:
         old = self.stated[root]

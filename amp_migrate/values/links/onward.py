@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import chain
 
+from amp_migrate.facts.closure import spread
 from amp_migrate.modules.model import Module
 from amp_migrate.values.links.graph import Graph
+from amp_migrate.values.objects import Fact
 
 _NONE: frozenset[str] = frozenset()
 
@@ -19,7 +21,6 @@ class Onward:
 
     found: set[int]
     size: int
-    version: int
     node: Callable[[Module, ast.expr], int | None]
 
     def reaches(self, module: Module, expression: ast.expr) -> bool:
@@ -28,33 +29,107 @@ class Onward:
         return node is not None and (node >= self.size or node in self.found)
 
 
-class Ways(NamedTuple):
-    """Where objects flow in a graph as it is: from node to nodes, the nodes with a field, and the fields of a node."""
+class Ways:
+    """Where objects flow in a graph: from node to nodes, the nodes with a field, and the fields of a node.
 
-    targets: dict[int, list[int]]
-    fields: dict[str, list[int]]
-    kinds: dict[int, set[str]]
+    It grows with the graph. What stood for itself once may have been merged into another node since.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.targets: dict[int, list[int]] = {}
+        self.fields: dict[str, list[int]] = {}
+        self.kinds: dict[int, set[str]] = {}
+        for root in graph.representatives():
+            for source in graph.feeding(root):
+                self.linked(source, root)
+            for name in graph.field_names(root):
+                self.named(root, name)
+
+    def linked(self, source: int, target: int) -> None:
+        """Note that what is at a node flows into another one."""
+        self.targets.setdefault(source, []).append(target)
+
+    def named(self, node: int, name: str) -> None:
+        """Note that a node is a field of a name."""
+        kind, own = _kind(name), self.kinds.setdefault(node, set())
+        if kind not in own:
+            own.add(kind)
+            self.fields.setdefault(kind, []).append(node)
+
+    def merged(self, root: int, gone: int) -> None:
+        """Note that a node went into another one."""
+        if gone in self.targets:
+            self.targets.setdefault(root, []).extend(self.targets.pop(gone))
+        if gone in self.kinds:
+            self.kinds.setdefault(root, set()).update(self.kinds.pop(gone))
+
+    def stated(self, node: int, fact: Fact) -> None:
+        """Note what the object at a node is, of which nothing hangs here."""
 
 
-def ways(graph: Graph) -> Ways:
-    """Return where objects flow; it holds until the version of the graph is another one."""
-    found = Ways({}, {}, {})
-    for root in graph.representatives():
-        for source in graph.feeding(root):
-            found.targets.setdefault(source, []).append(root)
-        names = graph.field_names(root)
-        for name in names:
-            found.fields.setdefault(_kind(name), []).append(root)
-        if names:
-            found.kinds[root] = {_kind(name) for name in names}
-    return found
+class Spread:
+    """The nodes that objects of which a wanted fact is known can flow to, as the graph grows.
+
+    It is told what happens before its ways are.
+    """
+
+    def __init__(self, graph: Graph, ways: Ways, wanted: Callable[[Fact], bool]) -> None:
+        self._graph = graph
+        self._ways = ways
+        self._wanted = wanted
+        self._found: set[int] = set()
+        self._said: set[str] = set()
+        self._reach(graph.holding(wanted))
+
+    def reaches(self, node: int) -> bool:
+        """Tell whether one of the objects can flow to a node."""
+        return self._graph.find(node) in self._found
+
+    def linked(self, source: int, target: int) -> None:
+        """Go on where the objects flow into another node."""
+        if source in self._found:
+            self._reach([target])
+
+    def named(self, node: int, name: str) -> None:
+        """Go on where a node became a field that may hold one of the objects, or holds one."""
+        kind = _kind(name)
+        if kind in self._said:
+            self._reach([node])
+        elif node in self._found:
+            self._said.add(kind)
+            self._reach(map(self._graph.find, self._ways.fields.get(kind, ())))
+
+    def merged(self, root: int, gone: int) -> None:
+        """Go on where a node that the objects reach and another one became one."""
+        if root in self._found or gone in self._found:
+            self._reach([root, gone])
+
+    def stated(self, node: int, fact: Fact) -> None:
+        """Go on from a node of which a wanted fact became known."""
+        if self._wanted(fact):
+            self._reach([node])
+
+    def _reach(self, starts: Iterable[int]) -> None:
+        """Note the nodes that are reached from some, those included."""
+        found = self._found
+        for node in spread((start for start in starts if start not in found), self._onward):
+            found.add(node)
+
+    def _onward(self, node: int) -> Iterator[int]:
+        """Yield where the objects at a node flow that is not reached yet."""
+        names = self._ways.kinds.get(node, _NONE) - self._said
+        self._said |= names
+        fields = (at for name in names for at in self._ways.fields[name])
+        for at in map(self._graph.find, chain(self._ways.targets.get(node, ()), fields)):
+            if at not in self._found:
+                yield at
 
 
 def onward(
     graph: Graph,
     starts: Iterable[int],
     node: Callable[[Module, ast.expr], int | None],
-    known: Callable[[], Ways] | None = None,
+    known: Ways | None = None,
     *,
     items: bool = False,
 ) -> Onward:
@@ -65,19 +140,20 @@ def onward(
     """
     found = {graph.find(start) for start in starts}
     if not found:
-        return Onward(found, graph.size, graph.version, node)
-    targets, fields, kinds = known() if known is not None else ways(graph)
+        return Onward(found, graph.size, node)
+    ways, find = known or Ways(graph), graph.find
     queue = list(found)
     said: set[str] = set()
     for root in queue:
-        names = kinds.get(root, _NONE) - said
+        names = ways.kinds.get(root, _NONE) - said
         said |= names
-        reached = [*targets.get(root, ()), *(n for name in names for n in fields[name])]
+        fields = (at for name in names for at in ways.fields[name])
+        reached = [find(at) for at in chain(ways.targets.get(root, ()), fields)]
         reached += graph.containers(root) if items else []
         queue += [n for n in dict.fromkeys(reached) if n not in found]
         found |= set(reached)
-    whole = {at for at in range(graph.size) if graph.find(at) in found}
-    return Onward(whole, graph.size, graph.version, node)
+    whole = {at for at in range(graph.size) if find(at) in found}
+    return Onward(whole, graph.size, node)
 
 
 def _kind(name: str) -> str:
