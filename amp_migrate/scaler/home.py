@@ -117,6 +117,16 @@ class Home:
         """Tell whether the scaler made in `function` becomes an attribute of its object."""
         return function.cls is not None and any(c in self._attributes for c in family(function.cls))
 
+    def reads_own(self, function: Function) -> bool:
+        """Tell whether a method reads an attribute that keeps the scaler off its first parameter.
+
+        A class method has the class for it, on which a class method that initializes keeps the scaler alone.
+        """
+        if function.cls is None or function.is_static:
+            return False
+        relatives = family(function.cls)
+        return not function.is_class or any(f.is_class and f.cls in relatives for f in self.inits)
+
     def _attribute_class(self, function: Function) -> Class | None:
         """A method that initializes keeps the scaler on `self`, unless nothing else of its class needs it."""
         if function.cls is None or function.is_static or not function.parameters.names:
@@ -156,7 +166,7 @@ class Home:
             return self.attribute(function)
         if function.parent is not None:
             return self._closure(function, function.parent, node)
-        if function.cls is not None and self.is_attribute(function) and not function.is_static:
+        if function.cls is not None and self.is_attribute(function) and self.reads_own(function):
             constructed = any(c in self.constructed for c in family(function.cls))
             if not (constructed and function.name == "__init__"):
                 return self.attribute(function)
@@ -175,7 +185,7 @@ class Home:
             return self.name
         if (
             function.cls is not None
-            and not function.is_static
+            and self.reads_own(function)
             and in_reach.on_self(self.project, function, node)
             and self._is_constructed(function.cls, node)
         ):
@@ -214,7 +224,7 @@ class Home:
 
     def _kept_by_sibling(self, function: Function) -> bool:
         """Tell whether another method of the class, the constructor first, gets the scaler and can keep it."""
-        if function.cls is None or function.is_static or function.name == "__init__":
+        if function.cls is None or not self.reads_own(function) or function.name == "__init__":
             return False
         methods = [m for c in function.cls.mro() for m in c.methods.values() if m is not function]
         for method in sorted(methods, key=lambda m: m.name != "__init__"):

@@ -51,7 +51,7 @@ class Runners:
     def reached(self, function: Function) -> str | None:
         """Return the same of a method wherever the initializes of the unit stand."""
         names = function.parameters.names
-        if function.cls is None or function.is_static or not names:
+        if function.cls is None or function.is_static or function.is_class or not names:
             return None
         if self._is_runner(function.cls):
             return names[0]

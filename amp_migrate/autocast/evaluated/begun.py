@@ -127,16 +127,20 @@ class Begun:
         return self._known[node]
 
     def _sites(self, function: Function) -> list[tuple[Function, ast.AST]]:
-        """Return where a function is called, or handed to what starts it in processes or threads: ``mp.spawn(train)``."""
+        """Return where a function is called, or handed to what starts it in processes or threads: ``mp.spawn(train)``.
+
+        One that nothing is seen to call has been handed on before it runs.
+        """
         found: list[tuple[Function, ast.AST]] = [
             (site.function, site.call) for site in self._project.callers(function)
         ]
-        for user, node, _ in self._project.escapes(function):
+        escapes = self._project.escapes(function)
+        for user, node, _ in escapes:
             up = user.module.tree.parent(node)
             call = user.module.tree.parent(up) if isinstance(up, ast.keyword) else up
             if isinstance(call, ast.Call) and tail(call) in LAUNCHERS:
                 found.append((user, call))
-        return found
+        return found or [(user, node) for user, node, _ in escapes if user is not function]
 
     def _avoids(
         self, way: _Way, guard: Guard, within: set[Function], function: Function, node: ast.AST

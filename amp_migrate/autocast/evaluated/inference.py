@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
 
@@ -119,35 +120,67 @@ class _Way(Enum):
 
 
 def _ways(unit: Unit, function: Function, node: ast.AST) -> set[_Way]:
-    """Return where the ways to a node come from; one that comes round to a function it was in goes no further."""
+    """Return where the ways to a node come from; one that comes round to a function it was in goes no further.
+
+    What is handed on where nothing is initialized yet may run before that, and later.
+    """
     found: set[_Way] = set()
     gone: dict[Function, list[Function]] = {}
-    rounds: list[tuple[Function, Function | None, _Way]] = []
-    queue: list[tuple[Function, ast.AST, Function | None]] = [(function, node, None)]
+    rounds: list[tuple[Function, Function | None, set[_Way]]] = []
+    queue = [_Stop(function, node, None)]
     seen = set(queue)
-    for where, at, called in queue:
+    for stop in queue:
+        where = stop.function
         begins = _begins(unit, where)
-        if any(_precedes(unit, where, begin, at) for begin in begins):
+        if any(_precedes(unit, where, begin, stop.node) for begin in begins):
             found.add(_Way.AFTER)
             continue
-        end = _Way.BEFORE if begins else _Way.NEVER
+        later = stop.later or bool(begins)
+        end = {_Way.BEFORE if later else _Way.NEVER}
+        if stop.handed and any(stop.node not in set(ast.walk(begin)) for begin in begins):
+            end.add(_Way.AFTER)
         if where in gone:
-            rounds.append((where, called, end))
+            rounds.append((where, stop.called, end))
             continue
-        calls = unit.project.callers(where)
-        if not calls or _initializes(unit, where):
-            found.add(end)
+        more = _upwards(unit.project, stop, later)
+        if not more or _initializes(unit, where):
+            found |= end
             continue
-        gone[where] = [site.function for site in calls]
-        for site in calls:
-            one = site.function, site.call, where
-            if one not in seen:
-                seen.add(one)
-                queue.append(one)
+        gone[where] = [one.function for one in more]
+        queue += [one for one in dict.fromkeys(more) if one not in seen]
+        seen.update(more)
     for where, called, end in rounds:
-        if end not in found and called in closure([where], lambda one: gone.get(one, ())):
-            found.add(end)
+        if called in closure([where], lambda one: gone.get(one, ())):
+            found |= end
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Stop:
+    """A node on a way back to where a program begins: what is called or, if `handed`, handed on there.
+
+    `later`: something on the way so far initializes after it.
+    """
+
+    function: Function
+    node: ast.AST
+    called: Function | None
+    handed: bool = False
+    later: bool = False
+
+
+def _upwards(project: Project, stop: _Stop, later: bool) -> list[_Stop]:
+    """Return where the function of a stop is called; where none is seen to do so, where it is handed on."""
+    where = stop.function
+    calls = [
+        _Stop(site.function, site.call, where, stop.handed, later)
+        for site in project.callers(where)
+    ]
+    return calls or [
+        _Stop(by, node, where, True, later)
+        for by, node, _ in project.escapes(where)
+        if by is not where
+    ]
 
 
 def _precedes(unit: Unit, function: Function, begin: ast.AST, node: ast.AST) -> bool:

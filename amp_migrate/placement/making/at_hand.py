@@ -30,7 +30,7 @@ def at_hand(home: Home, function: Function, node: ast.AST, creations: list[Creat
     if function in home.resolved and function in home.users:
         return home.access(function, node) if _made(home, function, node, creations) else None
     owner = function.method
-    if owner.cls is not None and not owner.is_static and home.is_attribute(owner):
+    if owner.cls is not None and home.reads_own(owner) and home.is_attribute(owner):
         early = _made_early(home, owner.cls) or _off_at_first(owner.cls, creations)
         return home.access(function, node) if early else None
     calls = home.project.callers(function)

@@ -16,7 +16,9 @@ from amp_migrate.values.wrappers import wrapped
 
 def stored_beside(carriers: Carriers, function: Function) -> bool:
     """Tell whether another method of the class uses the `amp` that is stored on its objects."""
-    if function.cls is None or function.is_static or function.name == "__init__":
+    if function.cls is None or not function.takes_receiver or function.is_class:
+        return False
+    if function.name == "__init__":
         return False
     methods = {m for cls in family(function.cls) for m in cls.methods.values()}
     beside = methods & carriers.paths.keys()
