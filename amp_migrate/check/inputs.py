@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from amp_migrate.check.apex.assumed import Facts, Initialize, guards
+from amp_migrate.check.apex.initialized import initialized
+from amp_migrate.check.apex.steady import steady
 from amp_migrate.check.casts.enabled import Enabled
 from amp_migrate.check.events.sides import Key, Side, differs
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.check.gradients.scaled import scaled_now
+from amp_migrate.flow.assumption import NOTHING
 from amp_migrate.project import Function
 from amp_migrate.project.programs import beside
 from amp_migrate.training.bindings import spelt_out
@@ -22,17 +25,23 @@ RESCALED = (
 
 def rescaled(old: Side, new: Side, every: Iterable[Initialize]) -> Iterator[tuple[Key, Difference]]:
     """Yield the gradients of inputs behind a plain backward that runs with AMP on and is scaled now."""
-    project = old.program.project
-    assumed = [
-        (beside(project, item.function.module.path), Enabled(old.program, known, known))
-        for item in every
-        if item.on is not None
-        for known in [Facts(((item.function, item.on), *item.callers))]
-    ]
-    for name, function, call, _ in scaled_now(old, new):
+    found = list(scaled_now(old, new))
+    assumed = list(_assumed(old, every)) if found else []
+    for name, function, call, _ in found:
         near = [enabled for files, enabled in assumed if function.module.path in files]
         if any(_may_run(enabled, function, call) for enabled in near):
             yield from _read_behind(old, name, function, call)
+
+
+def _assumed(old: Side, every: Iterable[Initialize]) -> Iterator[tuple[Collection[str], Enabled]]:
+    """Yield the files beside each initialize that turns AMP on, and what stays as it was there as long as AMP is on."""
+    program = old.program
+    live = [item for item in every if item.on is not None]
+    for item in live:
+        facts = Facts(((item.function, item.on or NOTHING), *item.callers))
+        apex = initialized(program, {other.call for other in live}, facts)
+        known = steady(program, apex, apex.spread(apex.entries()), facts)
+        yield beside(program.project, item.function.module.path), Enabled(program, known, known)
 
 
 def _may_run(enabled: Enabled, function: Function, call: ast.Call) -> bool:

@@ -34,6 +34,7 @@ from check.elsewhere.whole_results import WHOLE_RESULTS
 from check.flags.anew import ANEW
 from check.flags.done import DONE
 from check.flags.given_on import GIVEN_ON
+from check.flags.inputs_later import INPUTS_LATER
 from check.flags.kept import KEPT_BY, KEPT_NO_MORE
 from check.flags.plain import KEPT, PLAIN, PLAIN_UNTOLD
 from check.flags.set_later import SET_LATER
@@ -62,7 +63,7 @@ EVERY = (
     *BEHIND, *INSIDE, *STEPPED, *EARLY, *SPEEDS, *ANEW, *TURNED_OFF, *MOVED, *PLAIN, *PRODUCTS, *DONE, *PLACEHOLDERS,
     *SHARED_WEIGHTS, *MADE_ANEW, *WHOLE_RESULTS, KEPT, *KEPT_BY, *UNPACKED, *IN_CLOSURES, *ADVERSARIES, *AGENTS,
     *DISTILLING, *FINETUNING, *REARRANGED, *STAYING, *LATER,
-    *ASTRAY, *SET_LATER, *PASSED, GIVEN_ON,
+    *ASTRAY, *SET_LATER, *INPUTS_LATER, *PASSED, GIVEN_ON,
 )  # fmt: skip
 
 

@@ -61,6 +61,7 @@ THROWING_AWAY = {
     "fixes/zero_grad_kept_without_fixes",
     "flags/attack_cleared_where_it_runs",
     "flags/attack_unscaled_without_half",
+    "flags/attacks_after_the_flag_is_off",
     "flags/input_gradient_under_a_changed_flag",
     "internals/casts_disabled_for_a_shared_attack",
     "internals/function_of_its_own_without_casts",

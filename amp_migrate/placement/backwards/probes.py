@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
+from amp_migrate.facts.closure import spread
 from amp_migrate.facts.constants import is_false, is_none
 from amp_migrate.facts.paths import path, stored, tail
 from amp_migrate.facts.tree import Tree
@@ -14,27 +15,32 @@ from amp_migrate.placement.finding.gather import training_functions
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing
 from amp_migrate.plan.cannot import Cannot, place_of
-from amp_migrate.project import Function
+from amp_migrate.project import Function, Project
 from amp_migrate.project.reach import reachable
 from amp_migrate.project.rounds import may_end, may_follow, may_start
-from amp_migrate.training.bindings import bases, bound_value, is_generator
+from amp_migrate.training.bindings import bases, bound_value, is_generator, returned, values_of
 from amp_migrate.training.forwards.forwards import Forward
 from amp_migrate.training.steps import Backward, Step, takes_gradients
 
 _KEEP = ("requires_grad", "requires_grad_", "retain_grad")
+_Place = tuple[Function, ast.With | ast.Call]
 Zeroings = Callable[[Function], Iterator[ast.AST]]
 
 
 def reads_input(unit: Unit, backward: Backward) -> bool:
     """Tell whether the gradient of an input is read behind a plain backward, maybe a round later: ``x.grad``.
 
-    Where a closure runs the backward, the function around it may read what its call gives.
+    A function that calls the one of the backward, directly or not, may read it behind the call.
     """
-    around = backward.function.parent
-    calls = unit.project.callers(backward.function) if around is not None else []
-    outside = [replace(backward, function=around, node=site.call)
-               for site in calls if around is not None and site.function is around]  # fmt: skip
-    return any(_reads(unit, where) for where in (backward, *outside))
+    callers = unit.project.callers
+
+    def above(place: _Place) -> Iterator[_Place]:
+        yield from ((site.function, site.call) for site in callers(place[0]))
+
+    return any(
+        _reads(unit, replace(backward, module=function.module, function=function, node=node))
+        for function, node in spread([(backward.function, backward.node)], above)
+    )
 
 
 def _reads(unit: Unit, backward: Backward) -> bool:
@@ -80,7 +86,8 @@ def _inputs(unit: Unit, backward: Backward) -> set[str]:
     for node in function.own_nodes:
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
             value = bound_value(function.module, node)
-            found |= {path(node) or ""} if value is not None and _requires_grad(value) else set()
+            asks = value is not None and _requires_grad(unit.project, function, value)
+            found |= {path(node) or ""} if asks else set()
         if isinstance(node, ast.Attribute) and node.attr in _KEEP:
             found |= {name for name in [path(node.value)] if name}
         elif isinstance(node, ast.For | ast.comprehension):
@@ -107,14 +114,36 @@ def _of_parameters(
     yield from names - computing
 
 
-def _requires_grad(node: ast.expr) -> bool:
-    return any(
-        isinstance(part, ast.Call)
-        and (
-            any(k.arg == "requires_grad" for k in part.keywords)
-            or (isinstance(part.func, ast.Attribute) and part.func.attr == "requires_grad_")
-        )
-        for part in ast.walk(node)
+def _requires_grad(project: Project, function: Function, value: ast.expr) -> bool:
+    """Tell whether an expression may make a tensor that requires gradients, itself or in a function that it calls.
+
+    What keywords out of sight ask for is not known.
+    """
+
+    def made(one: tuple[Function, ast.expr]) -> Iterator[tuple[Function, ast.expr]]:
+        where, node = one
+        if isinstance(node, ast.Name):
+            yield from ((where, held) for held in values_of(where.module, node))
+        for call in (part for part in ast.walk(node) if isinstance(part, ast.Call)):
+            for callee in project.callees(call):
+                yield from ((callee, given) for given in returned(callee))
+
+    every = list(spread([(function, value)], made))
+    return any(_keeps_gradient(where, node) for where, node in every)
+
+
+def _keeps_gradient(function: Function, node: ast.expr) -> bool:
+    """Tell whether a call in an expression asks for gradients, or a statement does so of what it names."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Call):
+            if any(keyword.arg in (None, "requires_grad") for keyword in part.keywords):
+                return True
+            if isinstance(part.func, ast.Attribute) and part.func.attr == "requires_grad_":
+                return True
+    name = path(node)
+    return name is not None and any(
+        isinstance(part, ast.Attribute) and part.attr in _KEEP and path(part.value) == name
+        for part in function.own_nodes
     )
 
 
