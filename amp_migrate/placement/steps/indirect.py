@@ -24,10 +24,22 @@ class Indirect:
 
 
 def indirect(unit: Unit, function: Function) -> list[Indirect]:
-    """Return the steps that a function takes through helpers, of optimizers that it gives them or their object has."""
+    """Return the steps that a function takes through helpers, of optimizers that it gives them or their object has.
+
+    Of a call that may run a method which steps, and one that leaves the step to it, the first counts: they wrap one optimizer.
+    """
     taken = [*unit.live_steps()]
+    own_steps = len(taken)
     for own in taken:
         taken += _handed_up(unit, own, {step.function for step in taken})
+    direct = _through(unit, function, taken[:own_steps])
+    calls = {step.site.call for step in direct}
+    handed = _through(unit, function, taken[own_steps:])
+    return direct + [step for step in handed if step.site.call not in calls]
+
+
+def _through(unit: Unit, function: Function, taken: list[Step]) -> list[Indirect]:
+    """Return the steps of helpers as the calls of a function take them."""
     return [
         Indirect(step, own, site)
         for own in taken
@@ -58,7 +70,7 @@ def seen(unit: Unit, own: Step, site: CallSite) -> Step | None:
     """Return the step of a helper as a call of it takes it; None where the optimizer is out of reach there."""
     module, call = site.function.module, site.call
     base = (root(own.optimizer) or "") if _is_place(own.optimizer) else ""
-    rest = own.tree.segment(own.optimizer)[len(base) :]
+    rest = own.text[len(base) :]
     if any(base in defs(stmt) for stmt in own.function.scope.body):
         return None
     anchor = _anchor(unit, site)
