@@ -5,19 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from amp_migrate.flow import Graph, Kind, Paths, Point, leads
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing, clears
-from amp_migrate.placement.windows.surviving import ending, leaves_out, training
-from amp_migrate.project import Function, Module
-from amp_migrate.project.order import inside
-from amp_migrate.project.reach import calls_to
-from amp_migrate.project.rounds import graph_of, points_of
-from amp_migrate.training.flags.counted import remainders
-from amp_migrate.training.origins.switches import entered, feasible
+from amp_migrate.placement.windows.uses import Place, Uses
+from amp_migrate.project import Function
+from amp_migrate.project.rounds import points_of
 from amp_migrate.training.steps import Backward, Step, is_one
-
-Place = tuple[Module, ast.AST]
 
 
 def unused(unit: Unit, moved: Iterable[ast.stmt] = ()) -> Iterator[Place]:
@@ -29,7 +22,7 @@ def unused(unit: Unit, moved: Iterable[ast.stmt] = ()) -> Iterator[Place]:
         return
     for backward in unit.live_backwards():
         if backward.scaled:
-            uses = _Uses(unit, set(_clears_others(unit, backward)), set(moved))
+            uses = Uses(unit, set(_clears_others(unit, backward)), set(moved))
             end = points_of(unit.project, backward.function, backward.node)[-1:]
             yield from uses.lost(backward.function, end, (backward.module, backward.node))
 
@@ -42,15 +35,49 @@ def left_out(unit: Unit, moved: Iterable[ast.stmt] = ()) -> Iterator[tuple[Backw
     if unit.plain:
         return
     for backward in unit.live_backwards():
-        named, module = backward.optimizers, backward.module
-        alone = all(is_one(unit.project, module, o, s.optimizer) for o in named for s in unit.steps)
-        if not backward.scaled or not alone:
+        steps = _taking(unit, backward) if backward.scaled else []
+        if not steps:
             continue
-        uses = _Uses(unit, set(_clears_others(unit, backward)), set(moved))
+        others: set[ast.AST] = set(_clears_others(unit, backward))
+        if len(steps) < len(unit.steps):
+            others |= set(_clears_unlike(unit, backward))
+        uses = Uses(unit, others, set(moved), steps)
         end = points_of(unit.project, backward.function, backward.node)[-1:]
         where = uses.passes(backward.function, end)
         if where is not None:
             yield backward, where
+
+
+def _taking(unit: Unit, backward: Backward) -> list[Step]:
+    """Return the steps of the optimizers of a backward; none where those of another one may be among them."""
+    named = backward.optimizers
+    own = [s for s in unit.steps if not named or any(_is_one(unit, backward, o, s) for o in named)]
+    others = (step for step in unit.steps if step not in own)
+    apart = all(_is_apart(unit, backward, o, step) for step in others for o in named)
+    return own if apart else []
+
+
+def _is_one(unit: Unit, backward: Backward, optimizer: ast.expr, step: Step) -> bool:
+    return is_one(unit.project, backward.module, optimizer, step.optimizer)
+
+
+def _is_apart(unit: Unit, backward: Backward, optimizer: ast.expr, step: Step) -> bool:
+    """Tell whether a step is known to be of another object than an optimizer of a backward."""
+    group = unit.project.values.group
+    own, other = group(backward.module, optimizer), group(step.module, step.optimizer)
+    return own is not None and other is not None and own != other
+
+
+def _clears_unlike(unit: Unit, backward: Backward) -> Iterator[ast.AST]:
+    """Yield what is not known to clear the gradients of the optimizers of a backward, which is one of several."""
+    group, named = unit.project.values.group, backward.optimizers
+    own = {group(backward.module, optimizer) for optimizer in named} - {None}
+    for function in unit.project.functions():
+        for node in clearing(unit.project).of_parameters(function):
+            called = node.func if isinstance(node, ast.Call) else None
+            receiver = called.value if isinstance(called, ast.Attribute) else None
+            if receiver is None or not clears(node) or group(function.module, receiver) not in own:
+                yield node
 
 
 def _clears_others(unit: Unit, backward: Backward) -> Iterator[ast.Call]:
@@ -63,182 +90,3 @@ def _clears_others(unit: Unit, backward: Backward) -> Iterator[ast.Call]:
             steps = unit.steps_of(function)
             if not own and any(is_one(unit.project, module, s.optimizer, receiver) for s in steps):
                 yield node
-
-
-class _Uses:
-    """Follows gradients from some points to the steps that may take them."""
-
-    def __init__(self, unit: Unit, others: set[ast.AST], moved: set[ast.stmt]) -> None:
-        self._unit = unit
-        self._gone = unit.gone | others
-        self._moved = moved
-        self._stepping = {step.function for step in unit.steps}
-        self._begun: dict[Function, bool] = {}
-        self._sure: dict[Function, bool] = {}
-        self._clearing: dict[Function, bool] = {}
-        self._ways: dict[Function, Paths] = {}
-
-    def lost(
-        self,
-        function: Function,
-        starts: Iterable[Point],
-        place: Place,
-        seen: frozenset[Function] = frozenset(),
-    ) -> Iterator[Place]:
-        """Yield from where gradients that are there at some points come that are cleared before any step; `place`: this one."""
-        graph = graph_of(self._unit.project, function)
-        paths = feasible(self._unit.project, function)
-        cleared, starts = self._cleared(function), list(starts)
-        if self._gets_to_step(function, graph, starts):
-            return
-        if function.node is None or not leads(paths, starts, [graph.exit], cleared):
-            if leads(paths, starts, cleared):
-                yield place
-            return
-        callers = self._unit.project.callers(function)
-        for call in callers:
-            if call.function not in seen | {function}:
-                at = place if len(callers) == 1 else (call.function.module, call.call)
-                points = ending(self._unit.project, call, function)
-                yield from self.lost(call.function, points, at, seen | {function})
-
-    def passes(
-        self,
-        function: Function,
-        starts: Iterable[Point],
-        seen: frozenset[Function] = frozenset(),
-        taken: bool = False,
-    ) -> Function | None:
-        """Return where gradients that are there at some points may be cleared past a step that some way takes.
-
-        `taken`: a function that was left by then may take them.
-        """
-        graph = graph_of(self._unit.project, function)
-        starts = [*starts, *self._due(function, graph)]
-        paths, stepping = self._followed(function), [*self._surely(function, graph)]
-        cleared = [*self._cleared(function), *self._cleared_below(function, graph)]
-        taken = taken or self._gets_to_step(function, graph, starts)
-        if leads(paths, starts, cleared, stepping):
-            return function if taken else None
-        if function.node is None or not leads(paths, starts, [graph.exit], [*cleared, *stepping]):
-            return None
-        around = seen | {function}
-        found = (
-            self.passes(c.function, ending(self._unit.project, c, function), around, taken)
-            for c in self._unit.project.callers(function)
-            if c.function not in around and not leaves_out(self._unit, c.call)
-        )
-        return next((where for where in found if where is not None), None)
-
-    def _followed(self, function: Function) -> Paths:
-        """Return the ways through a function on which no call changes what a test reads."""
-        if function not in self._ways:
-            graph, known = (
-                graph_of(self._unit.project, function),
-                entered(self._unit.project, function),
-            )
-            self._ways[function] = Paths(graph, known, changes=lambda *_: False, exceptions=False)
-        return self._ways[function]
-
-    def _due(self, function: Function, graph: Graph) -> Iterator[Point]:
-        """Yield where the branches with a step begin that a test lets wait for several micro-batches."""
-        for step in self._unit.steps_of(function):
-            for up, holds in function.module.tree.sides(step.call):
-                branch = up.body if holds else up.orelse
-                if isinstance(branch, list) and self._counts(function, up.test):
-                    yield from graph.within(branch[0])[:1]
-
-    def _counts(self, function: Function, test: ast.expr) -> bool:
-        return any(remainders(self._unit.project, self._unit.losses.reached, function, test))
-
-    def _cleared_below(self, function: Function, graph: Graph) -> Iterator[Point]:
-        """Yield the calls of a function that may clear gradients before they step or add to them."""
-        for call in function.calls:
-            if any(map(self._clears_first, self._unit.project.callees(call))):
-                yield from graph.at(call, Kind.CALL)
-
-    def _clears_first(self, function: Function) -> bool:
-        """Tell whether a function may clear gradients before it steps or adds to them."""
-        if function not in self._clearing:
-            self._clearing[function] = False
-            graph = graph_of(self._unit.project, function)
-            cleared = [*self._cleared(function), *self._cleared_below(function, graph)]
-            kept = [*self._surely(function, graph), *training(self._unit, function, graph)]
-            paths = self._followed(function)
-            found = bool(cleared) and leads(paths, [graph.entry], cleared, kept)
-            self._clearing[function] = found
-        return self._clearing[function]
-
-    def _surely(self, function: Function, graph: Graph) -> Iterator[Point]:
-        """Yield the moments at which a function steps, on each way there, or asks whether it has waited long enough."""
-        steps = self._unit.steps_of(function)
-        for step in steps:
-            yield from self._visits(function, graph, step)
-        calls = calls_to(self._unit.project, function, self._stepping)
-        for node in (*(step.call for step in steps), *calls):
-            callees = self._unit.project.callees(node) if node in calls else ()
-            if len(callees) != 1 or self._always_steps(callees[0]):
-                yield from graph.within(node)
-            around = (up.test for up, _ in function.module.tree.sides(node))
-            for test in (*around, *_leaving(function)):
-                if self._counts(function, test):
-                    yield from graph.within(test)
-
-    def _visits(self, function: Function, graph: Graph, step: Step) -> Iterator[Point]:
-        """Yield where the loops begin that only go over optimizers or what steps them: there is one at least."""
-        trained = [b.node for b in self._unit.backwards_of(function)]
-        for up in function.module.tree.ancestors(step.call):
-            if isinstance(up, ast.For) and not any(
-                inside(function.module.tree, n, up) for n in trained
-            ):
-                yield from graph.at(up, Kind.NEXT)
-
-    def _always_steps(self, function: Function) -> bool:
-        """Tell whether every way through a function steps, or is one that waits."""
-        if function not in self._sure:
-            self._sure[function] = True
-            graph = graph_of(self._unit.project, function)
-            past = self._followed(function), [graph.entry], [graph.exit]
-            self._sure[function] = not leads(*past, list(self._surely(function, graph)))
-        return self._sure[function]
-
-    def _gets_to_step(self, function: Function, graph: Graph, starts: Iterable[Point]) -> bool:
-        paths, kept = feasible(self._unit.project, function), set(self._cleared(function))
-        goals = list(self._steps(function, graph))
-        return any(leads(paths, starts, [goal], kept - {goal}) for goal in goals)
-
-    def _steps(self, function: Function, graph: Graph) -> Iterator[Point]:
-        """Yield the moments at which a function may step on gradients that it found."""
-        for step in self._unit.steps_of(function):
-            yield from graph.within(step.call)
-        for node in calls_to(self._unit.project, function, self._stepping):
-            if any(map(self._steps_first, self._unit.project.callees(node))):
-                yield from graph.at(node, Kind.CALL)
-
-    def _steps_first(self, function: Function) -> bool:
-        """Tell whether a function may step on the gradients that it finds when it is called."""
-        if function not in self._begun:
-            self._begun[function] = False
-            graph = graph_of(self._unit.project, function)
-            self._begun[function] = self._gets_to_step(function, graph, [graph.entry])
-        return self._begun[function]
-
-    def _cleared(self, function: Function) -> list[Point]:
-        """Return the moments at which the gradients of networks are clear, in a function."""
-        known, tree = clearing(self._unit.project), function.module.tree
-        stepping = [step.call for step in self._unit.steps_of(function)]
-        found: list[ast.AST] = []
-        for node in known.of_parameters(function):
-            if node not in self._gone and tree.statement(node) not in self._moved:
-                steps_too = any(inside(tree, call, node) for call in stepping)
-                found += filter(clears, ast.walk(node)) if steps_too else [node]
-        return known.moments(function, found)
-
-
-def _leaving(function: Function) -> Iterator[ast.expr]:
-    """Yield the tests of a function behind which a branch leaves its loop or round, or the function."""
-    for node in function.own_nodes:
-        if isinstance(node, ast.If):
-            ends = (block[-1] for block in (node.body, node.orelse) if block)
-            if any(isinstance(end, ast.Continue | ast.Break | ast.Return) for end in ends):
-                yield node.test

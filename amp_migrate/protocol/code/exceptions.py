@@ -82,6 +82,19 @@ class Exceptions:
             return Known("StopIteration" if call.func.id == "next" else "StopAsyncIteration")
         return UNKNOWN
 
+    def named(self, module: Module, statement: ast.Raise) -> str:
+        """Return the class of what a statement raises by its name; that of something unknown where it may be any."""
+        name = None if statement.exc is None else self._name(module, statement.exc)
+        return str(UNKNOWN.value) if name is None else name
+
+    def caught(self, module: Module, guard: ast.Try, raised: str) -> bool | None:
+        """Tell whether a `try` has a handler for an exception of a name; None where it may."""
+        found = {
+            handler.type is None or self._fits(module, handler.type, raised)
+            for handler in guard.handlers
+        }
+        return True if True in found else None if None in found else False
+
     def along(self, function: Function, edge: Edge, known: Assumption) -> Assumption | None:
         """Return what is known behind an edge of the exception that is on its way; None where it goes elsewhere."""
         point = edge.source
