@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.facts.paths import path, root
+from amp_migrate.flow import Point
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Function
@@ -25,7 +26,7 @@ def reached(unit: Unit, function: Function, text: str, at: ast.stmt) -> str:
         made = [node for node in function.own_nodes if _binds(node, base)]
         late = [node for node in made if not order.dominates(graph.within(node)[-1], here[0])]
         if not late or len(made) != 1 or base in seen:
-            return text
+            return _of_attributes(unit, function, text, at, here[0])
         stmt = made[0]
         other = path(stmt.value) if isinstance(stmt, ast.Assign) else None
         if other is None and (stored := _stored(function, text)) is not None:
@@ -35,24 +36,51 @@ def reached(unit: Unit, function: Function, text: str, at: ast.stmt) -> str:
         if other is None or (graph.within(stmt)[-1] is here[0]):
             if len(function.module.scopes.bindings(function.scope, base)) > 1:
                 return text  # a tuple that is unpacked gives it as well
-            raise Cannot(
-                "AMP907",
-                *function.at(at),
-                f"gradients of {text} are read here, and `{base}` gets its optimizer only later",
-                f"make `{base}` before this, then run again",
-            )
+            raise _late(function, text, base, at)
         seen.add(base)
         text = other + text[len(base) :]
     return text
 
 
-def _stored(function: Function, text: str) -> str | None:
-    """Return what the only assignment to an attribute of an object that a function makes stores there, by its name."""
-    stores = [
+def _of_attributes(unit: Unit, function: Function, text: str, at: ast.stmt, here: Point) -> str:
+    """Return an optimizer as it can be written at a point from which each way to its step sets an attribute of its name."""
+    graph = graph_of(unit.project, function)
+    order = graph.order(exceptions=False)
+    parts = text.split(".")
+    steps = [p for s in unit.steps_of(function) if s.text == text for p in graph.at(s.call)]
+    for prefix in (".".join(parts[:count]) for count in range(2, len(parts) + 1)):
+        stores = _assignments(function, prefix)
+        set_at = graph.within(stores[0])[-1:] if len(stores) == 1 and steps else ()
+        if not set_at or not all(order.must_pass(here, step, set_at) for step in steps):
+            continue
+        given = path(stores[0].value)
+        other = given + text[len(prefix) :] if given is not None else _stored(function, text)
+        if other is None or other == text:
+            raise _late(function, text, prefix, at)
+        return other
+    return text
+
+
+def _assignments(function: Function, text: str) -> list[ast.Assign]:
+    return [
         node
         for node in function.own_nodes
         if isinstance(node, ast.Assign) and any(path(target) == text for target in node.targets)
     ]
+
+
+def _late(function: Function, text: str, base: str, at: ast.stmt) -> Cannot:
+    return Cannot(
+        "AMP907",
+        *function.at(at),
+        f"gradients of {text} are read here, and `{base}` gets its optimizer only later",
+        f"make `{base}` before this, then run again",
+    )
+
+
+def _stored(function: Function, text: str) -> str | None:
+    """Return what the only assignment to an attribute of an object that a function makes stores there, by its name."""
+    stores = _assignments(function, text)
     return path(stores[0].value) if len(stores) == 1 and "." in text else None
 
 
