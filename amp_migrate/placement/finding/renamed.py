@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.facts.paths import path, root
-from amp_migrate.flow import Point
+from amp_migrate.facts.paths import path, root, same
+from amp_migrate.flow import Graph, Point, leads
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Function
 from amp_migrate.project.rounds import graph_of
+from amp_migrate.training.steps import Step
 
 
 def reached(unit: Unit, function: Function, text: str, at: ast.stmt) -> str:
@@ -20,13 +21,17 @@ def reached(unit: Unit, function: Function, text: str, at: ast.stmt) -> str:
     graph = graph_of(unit.project, function)
     order = graph.order(exceptions=False)
     here = graph.within(at)
+    _refuse_chosen_later(function, graph, text, at)
     seen: set[str] = set()
     while here:
         base = root(ast.parse(text, mode="eval").body) or ""
         made = [node for node in function.own_nodes if _binds(node, base)]
         late = [node for node in made if not order.dominates(graph.within(node)[-1], here[0])]
         if not late or len(made) != 1 or base in seen:
-            return _of_attributes(unit, function, text, at, here[0])
+            found, attribute = _of_attributes(unit, function, text, here[0])
+            if found is None:
+                raise _late(function, text, f"`{attribute}` gets its optimizer", at)
+            return found
         stmt = made[0]
         other = path(stmt.value) if isinstance(stmt, ast.Assign) else None
         if other is None and (stored := _stored(function, text)) is not None:
@@ -36,14 +41,45 @@ def reached(unit: Unit, function: Function, text: str, at: ast.stmt) -> str:
         if other is None or (graph.within(stmt)[-1] is here[0]):
             if len(function.module.scopes.bindings(function.scope, base)) > 1:
                 return text  # a tuple that is unpacked gives it as well
-            raise _late(function, text, base, at)
+            raise _late(function, text, f"`{base}` gets its optimizer", at)
         seen.add(base)
         text = other + text[len(base) :]
     return text
 
 
-def _of_attributes(unit: Unit, function: Function, text: str, at: ast.stmt, here: Point) -> str:
-    """Return an optimizer as it can be written at a point from which each way to its step sets an attribute of its name."""
+def _refuse_chosen_later(function: Function, graph: Graph, text: str, at: ast.stmt) -> None:
+    """Raise `Cannot` where what chooses an optimizer out of a container is set between a statement and its use."""
+    named = ast.parse(text, mode="eval").body
+    keys = {n.id for n in ast.walk(named) if isinstance(n, ast.Name)} - {root(named)}
+    here, order = graph.within(at)[:1], graph.order(exceptions=False)
+    nodes = function.own_nodes if keys and here else ()
+    uses = [p for n in nodes if isinstance(n, ast.expr) and same(n, named) for p in graph.at(n)]
+    for node in nodes:
+        if isinstance(node, ast.Name) and node.id in keys and isinstance(node.ctx, ast.Store):
+            set_at = graph.at(node)
+            if leads(order, here, set_at) and leads(order, set_at, uses, here):
+                raise _late(
+                    function,
+                    text,
+                    f"`{node.id}`, which chooses it, is set",
+                    at,
+                    f"read them in a `for` that sets `{node.id}`, then run again",
+                )
+
+
+def at_entry(unit: Unit, step: Step) -> str | None:
+    """Return the optimizer of a step as it can be written where its function begins; None where it is not there yet."""
+    graph = graph_of(unit.project, step.function)
+    return _of_attributes(unit, step.function, step.text, graph.entry)[0]
+
+
+def _of_attributes(
+    unit: Unit, function: Function, text: str, here: Point
+) -> tuple[str | None, str]:
+    """Return an optimizer as it can be written at a point from which each way to its step sets an attribute of its name.
+
+    None where it is not there by a name; with it that attribute.
+    """
     graph = graph_of(unit.project, function)
     order = graph.order(exceptions=False)
     parts = text.split(".")
@@ -55,10 +91,8 @@ def _of_attributes(unit: Unit, function: Function, text: str, at: ast.stmt, here
             continue
         given = path(stores[0].value)
         other = given + text[len(prefix) :] if given is not None else _stored(function, text)
-        if other is None or other == text:
-            raise _late(function, text, prefix, at)
-        return other
-    return text
+        return (other if other != text else None), prefix
+    return text, text
 
 
 def _assignments(function: Function, text: str) -> list[ast.Assign]:
@@ -69,12 +103,18 @@ def _assignments(function: Function, text: str) -> list[ast.Assign]:
     ]
 
 
-def _late(function: Function, text: str, base: str, at: ast.stmt) -> Cannot:
+def _late(
+    function: Function,
+    text: str,
+    happens: str,
+    at: ast.stmt,
+    advice: str = "do that before this, then run again",
+) -> Cannot:
     return Cannot(
         "AMP907",
         *function.at(at),
-        f"gradients of {text} are read here, and `{base}` gets its optimizer only later",
-        f"make `{base}` before this, then run again",
+        f"gradients of {text} are read here, and {happens} only later",
+        advice,
     )
 
 

@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass
 
 from amp_migrate.facts.paths import defs, root
+from amp_migrate.placement.finding.renamed import at_entry
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import CallSite, Function
 from amp_migrate.project.reach import reachable
@@ -69,8 +70,13 @@ def _handed_up(unit: Unit, own: Step, stepping: set[Function]) -> list[Step]:
 def seen(unit: Unit, own: Step, site: CallSite) -> Step | None:
     """Return the step of a helper as a call of it takes it; None where the optimizer is out of reach there."""
     module, call = site.function.module, site.call
-    base = (root(own.optimizer) or "") if _is_place(own.optimizer) else ""
-    rest = own.text[len(base) :]
+    text = at_entry(unit, own)
+    if text is None:
+        return None
+    base = text.partition(".")[0] if text != own.text else ""
+    if text == own.text and _is_place(own.optimizer):
+        base = root(own.optimizer) or ""
+    rest = text[len(base) :]
     if any(base in defs(stmt) for stmt in own.function.scope.body):
         return None
     anchor = _anchor(unit, site)
@@ -81,7 +87,7 @@ def seen(unit: Unit, own: Step, site: CallSite) -> Step | None:
         text = module.tree.segment(given) + rest
         return Step(module, site.function, call, given, anchor, text)
     if _is_shared(own, site, base):
-        return Step(module, site.function, call, own.optimizer, anchor, own.text)
+        return Step(module, site.function, call, own.optimizer, anchor, text)
     names = own.function.parameters.names
     receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
     own_object = bool(names) and site.bound and base == names[0]

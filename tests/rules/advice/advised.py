@@ -32,6 +32,18 @@ class Advised(NamedTuple):
 
 ADVISED = (
     Advised(
+        "refused/optimizer_chosen_behind_a_while",
+        "read them in a `for` that sets `name`",
+        (
+            ("    global name\n", ""),
+            ("    waiting = list(names)\n", ""),
+            (
+                "    while waiting:\n        name = waiting.pop()\n",
+                "    for name in reversed(names):\n",
+            ),
+        ),
+    ),
+    Advised(
         "refused/loss_scale_taken_from_an_iterator",
         "put it into a variable above amp.initialize, and give it that",
         (
