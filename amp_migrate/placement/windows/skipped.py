@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from amp_migrate.facts.constants import is_none
+from amp_migrate.facts.paths import path
 from amp_migrate.flow import Paths, leads
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing
@@ -11,7 +13,7 @@ from amp_migrate.placement.windows.counting import counts
 from amp_migrate.placement.windows.surviving import onward, survive
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Function, Project
-from amp_migrate.project.order import exclusive, inside, levels, loop_of
+from amp_migrate.project.order import exclusive, in_branch, inside, levels, loop_of
 from amp_migrate.project.rounds import graph_of, may_skip, points_of, runs_before
 from amp_migrate.training.steps import Step
 
@@ -57,6 +59,7 @@ def leaves_out(
     """Return the outermost test within a boundary that may leave out a step, and stands behind the reads before it.
 
     Where the other way of a test steps the optimizer as well, it leaves nothing out; `steps` are those of the function.
+    Nor does one of whether that optimizer is there: it is, where gradients of it were unscaled.
     """
     tree = step.tree
     others = [s for s in steps if s.text == step.text]
@@ -64,12 +67,20 @@ def leaves_out(
         up
         for up in levels(tree, step.anchor)
         if isinstance(up, ast.If) and up is not limit and inside(tree, up, limit)
+        if not (_asks_for(up.test, step.text) and in_branch(tree, step.anchor, up.body))
         if not any(
             inside(tree, s.anchor, up) and exclusive(tree, s.anchor, step.anchor) for s in others
         )
     ]
     behind = [up for up in tests if not any(inside(tree, read, up) for read in reads)]
     return behind[-1] if behind else None
+
+
+def _asks_for(test: ast.expr, optimizer: str) -> bool:
+    """Tell whether a test asks only whether an optimizer is there: ``if optimizer:``, ``if optimizer is not None:``."""
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.IsNot):
+        test = test.left if is_none(test.comparators[-1]) else test
+    return path(test) == optimizer
 
 
 def jumps(project: Project, step: Step, first: ast.stmt) -> list[ast.stmt]:

@@ -23,7 +23,7 @@ from amp_migrate.protocol.code.turns import Turns
 from amp_migrate.protocol.code.visits import Visits
 from amp_migrate.protocol.run.counters import Counters
 from amp_migrate.protocol.run.renaming import renamed
-from amp_migrate.protocol.run.shared import last, may_be_named, naming, shared
+from amp_migrate.protocol.run.shared import last, may_be_named, naming, shared, unscaled
 from amp_migrate.protocol.run.stores import Stores
 from amp_migrate.training.events import Event
 
@@ -70,7 +70,8 @@ class Memory:
 
     def _along(self, function: Function, edge: Edge, known: Assumption) -> Assumption | None:
         left = self._with_loss(function, edge.source, self._kept(edge.source, known))
-        found = self._program.exceptions.along(function, edge, left)
+        there = self._with_optimizer(function, edge.source, left)
+        found = None if there is None else self._program.exceptions.along(function, edge, there)
         if edge.test is None or found is None:
             return found
         truth = bool(edge.truth)
@@ -116,6 +117,16 @@ class Memory:
             return known
         scaled = self.course.scales(function, node, point.value)
         return known if scaled is None else known.with_fact(_loss(node.id), Known(scaled))
+
+    def _with_optimizer(
+        self, function: Function, point: Point, known: Assumption
+    ) -> Assumption | None:
+        """Return what is known where gradients of an optimizer were unscaled, which raises where there is none."""
+        given = unscaled(self._program, function, point.node)
+        if given is None:
+            return known
+        found = refine(known, given, True)
+        return None if found is None else found.only(self._is_shared)
 
     def into(self, call: ast.Call, callee: Function, known: Assumption) -> Assumption:
         """Return what a function knows when a call begins it: of its arguments, by the names of its parameters."""

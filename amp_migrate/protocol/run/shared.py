@@ -36,12 +36,25 @@ def shared(program: Program, course: Course, fewest: int, constants: Constants) 
                 counts.update(_counted(node.test))
             elif isinstance(node, ast.Call) and (name := naming(node)) is not None:
                 counts[name] += 1
+    asked = {*counts}
+    for function in program.relevant if asked else ():
+        for node in function.all_calls:
+            given = unscaled(program, function, node)
+            counts.update(asked.intersection(names_read(given) if given is not None else ()))
     kept = [found for found in _kept(program) if counts[found[1]]]
     for _, item, name in kept:
         counts[name] += counts[item]
     several = {text for text, n in counts.items() if n >= fewest}
     known = several | _stated(program, counts.keys() - several, constants)
     return frozenset(known.union(*({held, item} for held, item, name in kept if name in known)))
+
+
+def unscaled(program: Program, function: Function, node: ast.AST) -> ast.expr | None:
+    """Return the optimizer that a call of ``unscale_`` names by a variable."""
+    if not isinstance(node, ast.Call) or len(node.args) != 1 or path(node.args[0]) is None:
+        return None
+    events = program.events(function, node)
+    return node.args[0] if any(event.kind is Kind.UNSCALE for event in events) else None
 
 
 def _counted(test: ast.expr) -> set[str]:
