@@ -91,7 +91,7 @@ class _Upwards:
         self._calls: dict[Function, list[tuple[CallSite, Region | None]]] = {}
 
     def ways(self, region: Region) -> _Ways:
-        """Return the ways to an evaluation; one that comes round to a function it was in begins there."""
+        """Return the ways to an evaluation; calls in a circle begin none."""
         found = _Ways()
         self._follow(found, region, region.function, set(), set())
         return found
@@ -107,7 +107,9 @@ class _Upwards:
         if region is not None and self._sees(region):
             found.seeing.append(region)
             return
-        calls = self._led_by(function) if function not in around else []
+        if function in around:
+            return
+        calls = self._led_by(function)
         if not calls:
             found.blind.append(function)
         if function in followed:
