@@ -26,16 +26,22 @@ class Cached(NamedTuple):
 
 
 class Inside(NamedTuple):
-    """The contexts around a place, outermost first, and the networks whose weights are cached.
+    """The contexts around a place, outermost first, and the networks of one forward whose weights are cached.
 
-    `cached` are those that ran without gradients, and `ran` those whose weights something writes by hand. `object` is
-    that whose method runs, None where it is not known, or outside of casts.
+    `cached` are those that one ran without gradients, and `ran` those that one ran whose weights something writes by hand;
+    what several forwards have run is a state for each of them. `object` is that whose method runs, None where it is not
+    known, or outside of casts.
     """
 
     contexts: tuple[Context, ...] = ()
     cached: frozenset[Cached] = frozenset()
     ran: frozenset[int] = frozenset()
     object: Object | None = None
+
+    @property
+    def follows(self) -> bool:
+        """Whether weights are cached that are followed here."""
+        return bool(self.cached or self.ran)
 
     def uncached(self) -> Inside:
         """Return the same without weights that are cached."""
@@ -87,7 +93,7 @@ class CastMachine(Unmoved):
             stale = not event.networks or state.ran & event.networks
             return Moved((state,), (Breach.CAST_WRITE,) if stale else ())
         if event.kind is Kind.RUNS_WRITTEN:
-            return Moved((state._replace(ran=state.ran | event.networks),))
+            return Moved((state,) if state.follows else (state, state._replace(ran=event.networks)))
         if event.kind is Kind.BACKWARD and event.scaled:
             return Moved((state,), (Breach.CAST_BACKWARD,))
         if event.kind is Kind.REFUSES_CASTS:
@@ -139,10 +145,12 @@ class PartMachine(CastMachine):
 
 def _forward(state: Inside, event: Event) -> Moved:
     around = state.object if event.own else None
+    if state.no_grad and state.follows:
+        return Moved((state,))
     if state.no_grad:
         cached = {Cached(network, around) for network in event.networks}
         cached |= {Cached(network, around, part=True) for network in event.within}
-        return Moved((state._replace(cached=state.cached | cached),))
+        return Moved((state, state._replace(cached=frozenset(cached))))
     again = any(
         (old.network in event.networks or (old.network in event.within and not old.part))
         and may_be_same(old.around, around)

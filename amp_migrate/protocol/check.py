@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
+from typing import NamedTuple
 
 from amp_migrate.project import Class, Function, Project
 from amp_migrate.project.once import once
@@ -100,12 +101,14 @@ def _casts(program: Program, memory: Memory, search: Search) -> Iterator[Fault]:
     """
     parts = _parts(program)
     anyhow = search.anyhow(CastMachine(), program.entries)
-    breached = bool(anyhow.breached())
+    homes = {found.key.function for found in anyhow.breached()}
     within = cache(lambda method: _in_parts(search, method, parts))
     met = (key.function for key in anyhow.summaries if _runs_parts(key, parts))
-    if not breached and not any(map(within, met)):
+    homes.update(filter(within, met))
+    if not homes:
         return
-    casts = Run(program, ObjectMachine(Receivers(program)), memory, program.entries)
+    begin = Programs(program).leading_to(program.entries, homes)
+    casts = Run(program, ObjectMachine(Receivers(program)), memory, begin)
     yield from casts.faults()
     methods = {key.function: None for key in casts.summaries if _runs_parts(key, parts)}
     for method in methods:
@@ -164,17 +167,23 @@ def _gradients(
         )
     blind = {number: search.anyhow(machines[number], own) for number, own in entries.items()}
     met = {number: _met(run, program, search.memory) for number, run in blind.items()}
+    counting = {
+        key
+        for number, places in met.items()
+        for key, place in places.items()
+        if place.sure or all(key in met[n] for n in beside[number])
+    }
 
     @cache
     def run(number: int) -> dict[_Placed, Fault]:
-        """Return what paths told apart show of one optimizer."""
-        if not met[number]:
-            return {}
-        told = Run(program, machines[number], search.memory, entries[number])
+        """Return what paths told apart show of one optimizer at the places that count."""
+        homes = [met[number][key].functions for key in counting & met[number].keys()]
+        begin = programs.leading_to(entries[number], frozenset().union(*homes))
+        told = Run(program, machines[number], search.memory, begin)
         return {_key(fault): fault for fault in told.faults()}
 
     for number, places in met.items():
-        if any(sure or all(key in met[n] for n in beside[number]) for key, sure in places.items()):
+        if not counting.isdisjoint(places):
             for key, fault in run(number).items():
                 others = beside[number]
                 if fault.certain or (
@@ -183,16 +192,24 @@ def _gradients(
                     yield fault
 
 
-def _met(run: Run, program: Program, memory: Memory) -> dict[_Placed, bool]:
-    """Return the breaches that a run along all ways at once met, and whether an event at them may be certain."""
-    found: dict[_Placed, bool] = {}
+class _Met(NamedTuple):
+    """A breach that a run along all ways at once met: its functions, and whether an event there may be certain."""
+
+    functions: frozenset[Function]
+    sure: bool
+
+
+def _met(run: Run, program: Program, memory: Memory) -> dict[_Placed, _Met]:
+    """Return the breaches that a run along all ways at once met, by place."""
+    found: dict[_Placed, _Met] = {}
     for breach, at, here, *_ in run.breached():
         key = breach, at.function.module.path, here.point.line
         sure = any(
             event.certain or may_tell(event) or memory.visits.of_visited(at.function, event)
             for event in program.events(at.function, here.point.node)
         )
-        found[key] = found.get(key, False) or sure
+        known = found.get(key, _Met(frozenset(), sure=False))
+        found[key] = _Met(known.functions | {at.function}, known.sure or sure)
     return found
 
 

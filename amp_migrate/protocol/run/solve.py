@@ -209,7 +209,7 @@ class Run:
                 before = self._moved(key, here, event, (here.state,)) if begun else {}
                 if event.beside:
                     states = {**states, **before}
-                elif here.state not in before:
+                elif before.keys() != {here.state}:
                     states = self._moved(key, here, event, states)
         return states
 
