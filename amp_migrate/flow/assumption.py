@@ -93,6 +93,12 @@ class Assumption:
         gone = [fact for fact in self.facts if fact.term.text == term.text]
         return Assumption(self.facts.difference(gone) | {_fact(term, value)})
 
+    def with_all(self, other: Assumption) -> Assumption:
+        """Return the same with all known that another one says; what was known of its terms before goes."""
+        texts = other._by_text
+        gone = [fact for fact in self.facts if fact.term.text in texts]
+        return Assumption(self.facts.difference(gone) | other.facts)
+
     def without_term(self, term: Term) -> Assumption:
         """Return what is left when nothing is known of a term any more."""
         return self if self.get(term) is None else self.only(lambda other: other != term)

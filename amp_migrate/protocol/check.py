@@ -76,11 +76,11 @@ def _scalers(
         entries = programs.of_scaler(scaler.number)
         machine = switched(ScalerMachine(scaler.number), off)
         anyhow = search.anyhow(machine, entries)
-        breached = bool(anyhow.breached())
+        homes = [breach.key.function for breach in anyhow.breached()]
         yield from never_scaled(program, anyhow, scaler.number)
         yield from never_updated(program, scaler.number)
-        if breached:
-            yield from search.run(machine, entries).faults()
+        if homes:
+            yield from search.told(anyhow, machine, homes).faults()
 
 
 def _remade(program: Program, programs: Programs) -> Iterator[Fault]:
@@ -101,14 +101,13 @@ def _casts(program: Program, memory: Memory, search: Search) -> Iterator[Fault]:
     """
     parts = _parts(program)
     anyhow = search.anyhow(CastMachine(), program.entries)
-    homes = {found.key.function for found in anyhow.breached()}
+    homes = {breach.key.function for breach in anyhow.breached()}
     within = cache(lambda method: _in_parts(search, method, parts))
-    met = (key.function for key in anyhow.summaries if _runs_parts(key, parts))
+    met = {key.function for key in anyhow.summaries if _runs_parts(key, parts)}
     homes.update(filter(within, met))
     if not homes:
         return
-    begin = Programs(program).leading_to(program.entries, homes)
-    casts = Run(program, ObjectMachine(Receivers(program)), memory, begin)
+    casts = search.told(anyhow, ObjectMachine(Receivers(program)), homes)
     yield from casts.faults()
     methods = {key.function: None for key in casts.summaries if _runs_parts(key, parts)}
     for method in methods:
@@ -177,9 +176,8 @@ def _gradients(
     @cache
     def run(number: int) -> dict[_Placed, Fault]:
         """Return what paths told apart show of one optimizer at the places that count."""
-        homes = [met[number][key].functions for key in counting & met[number].keys()]
-        begin = programs.leading_to(entries[number], frozenset().union(*homes))
-        told = Run(program, machines[number], search.memory, begin)
+        homes = (met[number][key].functions for key in counting & met[number].keys())
+        told = search.told(blind[number], machines[number], frozenset().union(*homes))
         return {_key(fault): fault for fault in told.faults()}
 
     for number, places in met.items():

@@ -53,16 +53,14 @@ class OnMemory(Memory):
                 found = found.with_fact(own, value)
         return found
 
-    def _back(
-        self, call: ast.Call, callee: Function, learnt: Assumption, known: Assumption
-    ) -> Assumption:
-        """Return what is known behind a call; what every method of an object knows by itself stays in it."""
+    def _back(self, call: ast.Call, callee: Function, learnt: Assumption) -> Assumption:
+        """Return what a function learnt; what every method of an object knows by itself stays in it."""
         asked = None if callee.cls is None else self._of_object(callee, callee.cls)
         own = None if asked is None else refine(NOTHING, asked, True)
         if own is not None:
             texts = {fact.term.text for fact in own.facts}
             learnt = learnt.only(lambda term: term.text not in texts)
-        return super()._back(call, callee, learnt, known)
+        return super()._back(call, callee, learnt)
 
     def is_lasting(self, term: Term) -> bool:
         """Keep in mind whether AMP is on."""

@@ -33,13 +33,6 @@ class Programs:
         """Return the entries behind which an event is of a GradScaler, all of them if there is none."""
         return self._above_all([self._homes[1].get(number, ())])
 
-    def leading_to(
-        self, entries: Iterable[Entry], functions: Iterable[Function]
-    ) -> tuple[Entry, ...]:
-        """Return the entries from which one of some functions may be reached."""
-        above = self._entries_above(set(functions))
-        return tuple(entry for entry in entries if entry[0] in above)
-
     @cached_property
     def parted(self) -> frozenset[int]:
         """The numbers of the GradScalers that are on in some programs and off in others, but never made both in one."""

@@ -99,9 +99,14 @@ class Search:
     def run(self, machine: Machine, entries: Iterable[Entry]) -> Run:
         """Return a run that shows every breach: one that tells paths apart where not all are right anyway."""
         anyhow = self.anyhow(machine, entries)
-        if not anyhow.breached():
-            return anyhow
-        return Run(self.program, machine, self.memory, entries)
+        breached = anyhow.breached()
+        return (
+            self.told(anyhow, machine, (b.key.function for b in breached)) if breached else anyhow
+        )
+
+    def told(self, anyhow: Run, machine: Machine, functions: Iterable[Function]) -> Run:
+        """Return a run that tells paths apart, from where a run along all paths at once came to one of some functions."""
+        return Run(self.program, machine, self.memory, anyhow.leading_to(functions))
 
     def anyhow(self, machine: Machine, entries: Iterable[Entry]) -> Run:
         """Return a run along all paths at once."""

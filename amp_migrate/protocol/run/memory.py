@@ -22,12 +22,11 @@ from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.code.turns import Turns
 from amp_migrate.protocol.code.visits import Visits
 from amp_migrate.protocol.run.counters import Counters
-from amp_migrate.protocol.run.renaming import renamed
+from amp_migrate.protocol.run.renaming import renamed, same_names
 from amp_migrate.protocol.run.shared import last, may_be_named, naming, shared, unscaled
 from amp_migrate.protocol.run.stores import Stores
 from amp_migrate.training.events import Event
 
-_SCOPES = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef)
 _course, _visits, _turns, _handed = once(Course), once(Visits), once(Turns), once(Handed)
 _counters, _stores = once(Counters), once(Stores)
 _ABOUT_OBJECTS = ("type(", "scaled(", "optimizer(", "reach(", "trained(", "off(")
@@ -56,7 +55,10 @@ class Memory:
         self._edges: dict[tuple[Edge, Assumption], Assumption | None] = {}
         self._forgotten: dict[tuple[Assumption, bool], Assumption] = {}
         self._calls: dict[tuple[ast.Call, Function, Assumption], Assumption] = {}
-        self._returns: dict[tuple[ast.Call, Function, Assumption, Assumption], Assumption] = {}
+        self._learnt: dict[tuple[ast.Call, Function, Assumption], Assumption] = {}
+        self._left: dict[tuple[ast.Call, Assumption], Assumption] = {}
+        self._returns: dict[tuple[Assumption, Assumption], Assumption] = {}
+        self._renames: dict[tuple[ast.Call, Function], tuple[dict[str, str], frozenset[str]]] = {}
 
     def along(self, function: Function, edge: Edge, known: Assumption) -> Assumption | None:
         """Return what is known at the end of an edge; None where the edge cannot be taken.
@@ -136,7 +138,7 @@ class Memory:
         return self._calls[asked]
 
     def _into(self, call: ast.Call, callee: Function, known: Assumption) -> Assumption:
-        found = renamed(known, self._names(call, callee), self._global_names(call, callee))
+        found = renamed(known, *self._renamed(call, callee))
         for name, given in self._constants(call, callee):
             if name in self._shared:
                 found = found.with_fact(_bound(name), given)
@@ -148,19 +150,29 @@ class Memory:
         self, call: ast.Call, callee: Function, learnt: Assumption, known: Assumption
     ) -> Assumption:
         """Return what is known behind a call: what was, and what the function learnt of its arguments."""
-        asked = (call, callee, learnt, known)
-        if asked not in self._returns:
-            self._returns[asked] = self._back(call, callee, learnt, known)
-        return self._returns[asked]
+        if (call, known) not in self._left:
+            self._left[call, known] = known.without(lambda operand: self._writes(call, operand))
+        if (call, callee, learnt) not in self._learnt:
+            self._learnt[call, callee, learnt] = self._back(call, callee, learnt)
+        kept, more = self._left[call, known], self._learnt[call, callee, learnt]
+        if (kept, more) not in self._returns:
+            self._returns[kept, more] = kept.with_all(more)
+        return self._returns[kept, more]
 
-    def _back(
-        self, call: ast.Call, callee: Function, learnt: Assumption, known: Assumption
-    ) -> Assumption:
-        names = {inner: outer for outer, inner in self._names(call, callee).items()}
-        kept = known.without(lambda operand: self._writes(call, operand))
-        for fact in renamed(learnt, names, self._global_names(call, callee)).facts:
-            kept = kept.with_fact(fact.term, fact.value)
-        return kept
+    def _back(self, call: ast.Call, callee: Function, learnt: Assumption) -> Assumption:
+        """Return what a function learnt, by the names of its caller."""
+        names, same = self._renamed(call, callee)
+        return renamed(learnt, {inner: outer for outer, inner in names.items()}, same)
+
+    def _renamed(self, call: ast.Call, callee: Function) -> tuple[dict[str, str], frozenset[str]]:
+        """Return the names that a call gives to a function, and those that mean the same on both sides."""
+        asked = (call, callee)
+        if asked not in self._renames:
+            self._renames[asked] = (
+                self._names(call, callee),
+                same_names(self._project, call, callee),
+            )
+        return self._renames[asked]
 
     def behind(self, function: Function, known: Assumption) -> Assumption:
         """Return what is still known when a function has run that no call names."""
@@ -238,17 +250,6 @@ class Memory:
         for name, value in given.items():
             if isinstance(value, ast.Constant) and isinstance(value.value, bool | str | None):
                 yield name, Known(value.value)
-
-    def _global_names(self, call: ast.Call, callee: Function) -> frozenset[str]:
-        """Return the names that mean the same on both sides of a call: of the module, and of functions around."""
-        module = self._project.module_of(call)
-        if module is not callee.module:
-            return frozenset()
-        scopes = module.scopes
-        here = scopes.scope_of(call)
-        around = [callee.scope, *module.tree.ancestors(callee.scope)]
-        names = {n for s in around if isinstance(s, _SCOPES) for n in scopes.names(s)}
-        return frozenset(n for n in names if scopes.find(here, n) is scopes.find(callee.scope, n))
 
     def _kept(self, point: Point, known: Assumption) -> Assumption:
         left, _ = after(point, known, self.may_change)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Mapping
 
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.terms import Operand, Term
+from amp_migrate.project import Function, Project
 
+_SCOPES = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef)
 _DEEPEST = 4  # an object that holds one of its kind would have names without end
 
 
@@ -26,6 +29,18 @@ def renamed(known: Assumption, names: Mapping[str, str], same: frozenset[str]) -
             )
             found = found.with_fact(Term(text, operands), fact.value)
     return found
+
+
+def same_names(project: Project, call: ast.Call, callee: Function) -> frozenset[str]:
+    """Return the names that mean the same on both sides of a call: of the module, and of functions around."""
+    module = project.module_of(call)
+    if module is not callee.module:
+        return frozenset()
+    scopes = module.scopes
+    here = scopes.scope_of(call)
+    around = [callee.scope, *module.tree.ancestors(callee.scope)]
+    names = {n for s in around if isinstance(s, _SCOPES) for n in scopes.names(s)}
+    return frozenset(n for n in names if scopes.find(here, n) is scopes.find(callee.scope, n))
 
 
 def _other_name(text: str, names: Mapping[str, str], same: frozenset[str]) -> str | None:

@@ -6,6 +6,7 @@ import ast
 from collections import deque
 from collections.abc import Collection, Hashable, Iterable, Iterator
 
+from amp_migrate.facts.closure import closure
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.cfg.points import Edge, EdgeKind, Kind
 from amp_migrate.project import Function
@@ -47,6 +48,7 @@ class Run:
         self._queue: deque[tuple[Key, Here]] = deque()
         self._breached: dict[tuple[Breach, ast.AST], Breached] = {}
         self._absent: dict[Edge, Event | None] = {}
+        self._called: dict[ast.Call, tuple[bool, bool]] = {}
         self._within = Within(program, machine, memory, self._wait)
 
     def faults(self) -> list[Fault]:
@@ -57,6 +59,15 @@ class Run:
             way = ways.lines(key, here)
             found.append(Fault(breach, way[-1], way, certain))
         return found
+
+    def leading_to(self, functions: Iterable[Function]) -> tuple[Entry, ...]:
+        """Return the entries from which this run came to one of some functions."""
+        callers: dict[Function, set[Function]] = {}
+        for key, summary in self.summaries.items():
+            waiting = {up.function for up, _ in summary.waiting}
+            callers.setdefault(key.function, set()).update(waiting)
+        above = set(closure(functions, lambda function: callers.get(function, ())))
+        return tuple(entry for entry in self._entries if entry[0] in above)
 
     def breached(self) -> list[Breached]:
         """Return the breaches that some path shows, one for each node, with the moments of it."""
@@ -233,9 +244,9 @@ class Run:
         edges = self._memory.course.edges(key.function, here.point)
         if not isinstance(node, ast.Call) or all(e.kind is not EdgeKind.EXCEPTION for e in edges):
             return ()
-        called = self._program.calls.of(node)
+        called, followed = self._runs_of(node)
         states = self._within.raised(key, here, node)
-        if not all(function in self._program.relevant for function in called):
+        if not followed:
             states[State(here.state.machine, here.state.known.without_term(RAISED))] = None
         elif not called:
             machine = here.state.machine
@@ -244,3 +255,10 @@ class Run:
             raised = self._program.exceptions.outside(node)
             states[State(machine, here.state.known.with_fact(RAISED, raised))] = None
         return states
+
+    def _runs_of(self, call: ast.Call) -> tuple[bool, bool]:
+        """Tell whether a call runs functions of the project, and whether all of them are followed."""
+        if call not in self._called:
+            called = self._program.calls.of(call)
+            self._called[call] = bool(called), self._program.relevant.issuperset(called)
+        return self._called[call]

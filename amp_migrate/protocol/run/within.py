@@ -26,7 +26,7 @@ _BEGINS = ("__enter__", "__aenter__")
 
 @dataclass
 class Awaited:
-    """What a call may run, no summary for what has no events, what is known then, and how many of its ends were taken."""
+    """What a call may run, no summary for what has no events or suspends, what is known then, and how many of its ends were taken."""
 
     function: Function | None
     known: Assumption
@@ -96,8 +96,8 @@ class Within:
         """Return the states in which exceptions leave the functions that a call runs."""
         states: States = {}
         for awaited in self._awaits(key, here, call):
-            run = awaited.function
-            if run is not None and not self._program.suspends(run):
+            run, summary = awaited.function, awaited.summary
+            if run is not None and summary is not None and awaited.raises < len(summary.raises):
                 before = State(here.state.machine, awaited.known)
                 states |= self._back(call, run, awaited.raised(), before)
         return states
@@ -154,7 +154,7 @@ class Within:
         return states if runs else {here.state: None}
 
     def _call(self, key: Key, here: Here, call: ast.Call) -> States:
-        if not self._program.calls.of(call):
+        if not self._awaited.get((key, here)) and not self._program.calls.of(call):
             entered = self._program.entered(key.function, call)
             if entered is not None:
                 machine = self._machine.enter(here.state.machine, entered)
@@ -164,13 +164,15 @@ class Within:
             return {here.state: None} | (self._unnamed(key, here, handed) if handed else {})
         states: States = {}
         for awaited in self._awaits(key, here, call):
-            run, before = awaited.function, State(here.state.machine, awaited.known)
-            if run is None:
-                states[before] = None
-            elif not self._program.suspends(run):
+            run, summary = awaited.function, awaited.summary
+            if summary is not None and awaited.exits == len(summary.exits):
+                continue  # most of many functions have come to no new end
+            before = State(here.state.machine, awaited.known)
+            if run is not None and summary is not None:
                 states |= self._back(call, run, awaited.exited(), before)
-            else:
-                states[before] = None
+                continue
+            states[before] = None
+            if run is not None:
                 states |= self._back(call, run, self._taken(key, here, call, run), before)
         return states
 
