@@ -12,12 +12,6 @@ from amp_migrate.values.links.graph import Graph
 from amp_migrate.values.links.upstream import APPENDED
 from amp_migrate.values.objects import Bound, Instance
 
-_CONTAINERS = frozenset(
-    {
-        "collection", "defaultdict", "deque", "dict", "iterable", "iterator", "list", "mapping", "mutablemapping",
-        "mutablesequence", "ordereddict", "sequence", "set", "tuple",
-    }
-)  # fmt: skip
 ITEMS = "[]"  # the mention of any item of an object
 
 
@@ -174,19 +168,16 @@ class Nodes:
             self.annotate(module, binding.annotation, node)
 
     def annotate(self, module: Module, annotation: ast.expr, node: int) -> None:
-        """Note the classes of the project that an annotation names (also quoted, or inside ``Optional``), or items of them."""
-        for name, depth in _annotated(annotation):
+        """Note the classes of the project that an annotation names (also quoted, or inside ``Optional``)."""
+        for name in _annotated(annotation):
             scope = module.scopes.scope_of(annotation)
-            held = node
             parts = name.split(".")
             meanings = self.lookup.seen_from(module, scope, parts[0])
             for part in parts[1:]:
                 meanings = tuple(m for base in meanings for m in self.lookup.member(base, part))
             for meaning in meanings:
                 if isinstance(meaning, Class):
-                    for _ in range(depth):
-                        held = self.graph.field(held, APPENDED)
-                    self.graph.state(held, Instance(meaning, exact=False))
+                    self.graph.state(node, Instance(meaning, exact=False))
 
     def computed(self, base: int, start: str) -> int | None:
         """Return the node of any attribute whose name starts as a computed one does; None where that says nothing."""
@@ -226,23 +217,21 @@ def enclosing_class(module: Module, node: ast.AST) -> Class | None:
     return function_of(module, node).class_around
 
 
-def _annotated(annotation: ast.expr) -> list[tuple[str, int]]:
-    """Return the names in an annotation, each with how many containers hold what it names."""
-    found: list[tuple[str, int]] = []
-    stack: list[tuple[ast.AST, int]] = [(annotation, 0)]
+def _annotated(annotation: ast.expr) -> list[str]:
+    found: list[str] = []
+    stack: list[ast.AST] = [annotation]
     while stack:
-        node, depth = stack.pop()
+        node = stack.pop()
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            stack += [(part, depth) for part in _parsed(node.value)]
+            stack += _parsed(node.value)
         elif isinstance(node, ast.Name):
-            found.append((node.id, depth))
+            found.append(node.id)
         elif isinstance(node, ast.Attribute):
-            found.append((path(node) or "", depth))
+            found.append(path(node) or "")
         elif isinstance(node, ast.Subscript):
-            holds = (path(node.value) or "").rpartition(".")[2].lower() in _CONTAINERS
-            stack.append((node.slice, depth + holds))
+            stack.append(node.slice)
         else:
-            stack += [(part, depth) for part in ast.iter_child_nodes(node)]
+            stack += ast.iter_child_nodes(node)
     return found
 
 
