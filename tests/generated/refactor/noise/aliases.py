@@ -53,9 +53,8 @@ def _amp_import(held: Text) -> tuple[ast.stmt, ast.alias, str] | None:
     taken = isinstance(node, ast.ImportFrom) and node.module == "apex" and alias.name == "amp"
     if len(node.names) > 1 or not (whole or taken) or bound not in held.scopes[0].imported:
         return None
-    declared = (
-        bound in held.scopes[0].elsewhere
-    )  # no assignment may stand before that, as an import may
+    # An import may stand above `global amp`, and an assignment may not.
+    declared = bound in held.scopes[0].elsewhere
     if declared or any(bound in s.bound for s in held.scopes[1:]):
         return None
     return node, alias, bound
