@@ -115,7 +115,7 @@ class _GoneBy:
         self._new = new
         self._project = old.project
         self._at = at
-        self._known = Flags(old.project)
+        self._known = Flags.of(old.project)
         parts = [n for n in walk(at.function.scope) if isinstance(n, PATH | ast.arg | ast.Call)]
         own = [Flag(at.function, n) for n in parts if text_of(n) in read]
         self._flags = closure(own, self._given)

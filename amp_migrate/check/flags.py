@@ -35,6 +35,12 @@ class Flags:
     def __init__(self, project: Project) -> None:
         self._project = project
 
+    @staticmethod
+    @once
+    def of(project: Project) -> Flags:
+        """Return what tells the flags of a project apart, made once."""
+        return Flags(project)
+
     def asked(self, initializes: Iterable[Initialize]) -> Iterator[Flag]:
         """Yield what decides whether Apex is initialized, and how, in whatever function."""
         for item in initializes:

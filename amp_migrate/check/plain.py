@@ -65,7 +65,7 @@ def _is_reset(
     tests: Sequence[ast.expr],
 ) -> bool:
     """Tell whether a flag that Apex asked for is set anew before a backward whose tests ask for it."""
-    known = Flags(old.project)
+    known = Flags.of(old.project)
     own = [flag for test in tests for flag in read_by(function, test)]
     asked = [one for one in dict.fromkeys(known.asked(live)) if known.among(one, own)]
     stores = [

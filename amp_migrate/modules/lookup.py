@@ -270,6 +270,8 @@ def link_classes(modules: Iterable[Module], lookup: Lookup) -> None:
         cls.external_bases = tuple(external)
         for base in cls.bases:
             base.children.append(cls)
+    for cls in classes:
+        cls.settle()
 
 
 def _distinct(meanings: Iterable[Meaning]) -> tuple[Meaning, ...]:

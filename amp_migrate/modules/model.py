@@ -192,14 +192,21 @@ class Class:
     external_bases: tuple[str, ...] = ()
     methods: dict[str, Function] = field(default_factory=dict)
     children: list[Class] = field(default_factory=list)
+    _order: tuple[Class, ...] = ()
 
     @property
     def name(self) -> str:
         """The name as defined."""
         return self.node.name
 
-    def mro(self) -> list[Class]:
+    def settle(self) -> None:
+        """Note that the bases stay as they are."""
+        self._order = self.mro()
+
+    def mro(self) -> tuple[Class, ...]:
         """Return the class and its known bases, nearest first: a base follows all its subclasses."""
+        if self._order:
+            return self._order
         order: list[Class] = []
         visiting: set[Class] = set()
 
@@ -212,7 +219,7 @@ class Class:
             order.append(cls)
 
         visit(self)
-        return order[::-1]
+        return tuple(order[::-1])
 
     def subclasses(self) -> list[Class]:
         """Return every known class below this one, nearest first, without itself."""

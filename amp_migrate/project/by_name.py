@@ -25,28 +25,33 @@ class NameLookups:
     def __init__(self, modules: Iterable[Module], values: Values) -> None:
         self.values = values
         self.lookup = values.nodes.lookup
-        self._calls: list[tuple[Module, ast.Call]] = []
+        self._calls: list[tuple[Module, ast.Call, str]] = []
         wanted = _TABLES | _GETTERS | {"getattr", "eval"}
         for module in modules:
             for node in module.tree.parents:
-                if isinstance(node, ast.Call) and last_name(node) in wanted:
+                if isinstance(node, ast.Call) and (kind := last_name(node)) in wanted:
                     if not _of_object(node):
-                        self._calls.append((module, node))
+                        self._calls.append((module, node, kind))
 
     def of(self, function: Function, called: bool) -> Iterator[Escape]:
         """Yield the lookups that may give `function`; those of a class for its ``__init__``."""
         cls = function.cls if function.name == "__init__" else None
         name = cls.name if cls is not None else function.name
-        for module, call in self._calls:
-            if self._finds(module, call, cls or function, name, called):
+        for module, call, kind in self._calls:
+            if self._finds(module, call, kind, cls or function, name, called):
                 what = f"class {name} looked up" if cls is not None else "looked up"
-                where = f"in {last_name(call)}()" if last_name(call) in _TABLES else "by name"
+                where = f"in {kind}()" if kind in _TABLES else "by name"
                 yield function_of(module, call), call, f"{what} {where}"
 
     def _finds(
-        self, module: Module, call: ast.Call, thing: Function | Class, name: str, called: bool
+        self,
+        module: Module,
+        call: ast.Call,
+        kind: str,
+        thing: Function | Class,
+        name: str,
+        called: bool,
     ) -> bool:
-        kind = last_name(call)
         if kind == "getattr":
             return len(call.args) > 1 and self._gets(module, call, thing, name, called)
         if kind in _GETTERS:
@@ -63,9 +68,11 @@ class NameLookups:
         self, module: Module, call: ast.Call, thing: Function | Class, name: str, called: bool
     ) -> bool:
         base, wanted = call.args[:2]
+        if not _may_be(wanted, name):
+            return False
         outer = module.tree.parents.get(call)
         run = self.values.calls.reached.get(outer, []) if isinstance(outer, ast.Call) else []
-        if not _may_be(wanted, name) or {target.function for target in run} == {thing}:
+        if {target.function for target in run} == {thing}:
             return False
         computed = string(wanted) is None
         facts: list[Fact] = [

@@ -34,12 +34,19 @@ class Escapes:
         self.modules = list(modules)
         self.values = values
         self._uses: dict[str, list[tuple[Module, ast.expr]]] = {}
+        self._known: dict[tuple[Function, bool], tuple[int, list[Escape]]] = {}
         self._lookups = NameLookups(self.modules, values)
         self._journeys = Journeys(self.modules, values)
         self._index()
 
     def of(self, function: Function, called: bool) -> list[Escape]:
         """Return the escapes of `function`; `called` tells whether any call of it is seen."""
+        asked, version = (function, called), self.values.graph.version
+        if self._known.get(asked, (None,))[0] != version:
+            self._known[asked] = version, self._of(function, called)
+        return list(self._known[asked][1])
+
+    def _of(self, function: Function, called: bool) -> list[Escape]:
         if function.node is None:
             return []
         found = list(self._decorated(function))

@@ -121,10 +121,12 @@ class Project:
         Where there are several meanings, one from Apex wins, then the first. None for plain variables.
         """
         meanings = [item for item in self.meanings(module, node) if not isinstance(item, Folder)]
+        if not meanings:
+            return None
         outside = preferred(item for item in meanings if isinstance(item, str))
         if outside is not None and (outside == "apex" or outside.startswith("apex.")):
             return outside
-        return meanings[0] if meanings else None
+        return meanings[0]
 
     def external(self, module: Module, node: ast.expr) -> str | None:
         """Return the dotted name outside the project that a Name or Attribute means, or None."""

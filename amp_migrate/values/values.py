@@ -171,7 +171,7 @@ class Values:
         """Where Apex, or something of it, can flow to; all that may hold it is read."""
         for module in self._files:
             for part in module.tree.nodes(ast.Name, ast.Attribute):
-                self._node(module, part)
+                self.expressions.node(module, part)
         found = Spread(self.graph, self._ways, _is_apex)
         self.graph.watched.insert(0, found)
         return found

@@ -81,7 +81,8 @@ class Run:
     def _begin(self, key: Key) -> Summary:
         begun = self._begun.setdefault((key.function, key.start, key.state.machine), set())
         if key not in self.summaries:
-            key = key._replace(state=self._forgotten(key.state, len(begun)))
+            known = self._memory.forgotten(key.state.known, len(begun))
+            key = key._replace(state=key.state._replace(known=known))
         begun.add(key.state.known)
         if key not in self.summaries:
             self.summaries[key] = Summary()
@@ -105,15 +106,14 @@ class Run:
         told_apart = summary.apart.get(at, 0)
         if told_apart >= self._memory.most and not self._memory.forgets:
             return
-        here = here._replace(state=self._forgotten(here.state, told_apart))
-        if here in summary.came:
-            return
+        known = self._memory.forgotten(here.state.known, told_apart)
+        if known is not here.state.known:
+            here = here._replace(state=here.state._replace(known=known))
+            if here in summary.came:
+                return
         summary.apart[at] = told_apart + 1
         summary.came[here] = came
         self._queue.append((key, here))
-
-    def _forgotten(self, state: State, apart: int) -> State:
-        return State(state.machine, self._memory.forgotten(state.known, apart))
 
     def _advance(self, key: Key, here: Here) -> None:
         graph = self._program.graph(key.function)

@@ -74,6 +74,7 @@ class _Setters:
 
     def __init__(self, project: Project) -> None:
         self._project = project
+        self._spelt: dict[tuple[Function, ast.expr], list[ast.expr]] = {}
         self._named: list[tuple[Module, ast.Call]] = []
         self._changing: list[tuple[Module, ast.AST, ast.expr]] = []
         for module, call in project.nodes(ast.Call):
@@ -126,12 +127,19 @@ class _Setters:
 
     def _delegates(self, function: Function, part: ast.expr) -> bool:
         """Tell whether an object looks up elsewhere what it does not have."""
-        held = [n for n in function.own_nodes if isinstance(n, ast.expr) and same(n, part)][:1]
+        held = self._alike(function, part)[:1]
         classes = [c for n in held for c in self._project.instance_classes(function.module, n)]
         return any("__getattr__" in base.methods for c in classes for base in c.mro())
 
+    def _alike(self, function: Function, part: ast.expr) -> list[ast.expr]:
+        """Return the expressions of a function that are spelt as one is."""
+        if (function, part) not in self._spelt:
+            nodes = (n for n in function.own_nodes if isinstance(n, ast.expr))
+            self._spelt[function, part] = [n for n in nodes if same(n, part)]
+        return self._spelt[function, part]
+
     def _apart(self, function: Function, part: ast.expr, module: Module, other: ast.expr) -> bool:
-        ones = [n for n in function.own_nodes if isinstance(n, ast.expr) and same(n, part)]
+        ones = self._alike(function, part)
         groups = self._project.values.groups
         if not any(groups(function.module, n) for n in ones) or not groups(module, other):
             return not same(part, other)

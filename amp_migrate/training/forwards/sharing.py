@@ -63,9 +63,11 @@ class Sharing:
         """The names of what shares weights with each name: it holds a part of that, or that is a part of it; one is trained."""
         trained = self._trained
         pairs = list(dict.fromkeys(self._pairs())) if trained else []
-        for pair in pairs:
-            list(map(self._names, pair))  # the graph stays as it is while it is asked
-        links = dict.fromkeys(tuple(map(self._names, pair)) for pair in pairs)
+        places = list(dict.fromkeys(place for pair in pairs for place in pair))
+        for place in places:
+            self._names(place)  # the graph stays as it is while it is asked
+        names = {place: self._names(place) for place in places}
+        links = dict.fromkeys((names[holder], names[source]) for holder, source in pairs)
         found: dict[int, list[Groups]] = {}
         for holder, source in links:
             if (holder | source) & trained and not (holder <= source or source <= holder):
