@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from amp_migrate.modules.binding import bind, forwards_keywords, forwards_positions
@@ -19,6 +19,15 @@ class Received(NamedTuple):
     site: CallSite
     function: Function
     node: ast.expr | None
+
+
+def callers(sites: Sites, family: Iterable[Function]) -> list[CallSite]:
+    """Return every call of some functions, each as it reaches the first of them."""
+    found: dict[ast.Call, CallSite] = {}
+    for member in family:
+        for site in sites.get(member, ()):
+            found.setdefault(site.call, site)
+    return list(found.values())
 
 
 def arguments(sites: Sites, site: CallSite, target: Function) -> dict[str, ast.expr]:

@@ -17,7 +17,8 @@ from amp_migrate.modules.model import CallSite, Class, Function, Module, overrid
 from amp_migrate.modules.renamed import imports, renamed
 from amp_migrate.project.by_name import Escape
 from amp_migrate.project.escapes import Escapes
-from amp_migrate.project.forwarded import Received, arguments
+from amp_migrate.project.forwarded import Received, arguments, callers
+from amp_migrate.project.once import kept
 from amp_migrate.project.programs import connected
 from amp_migrate.values.calling.calls import Calls
 from amp_migrate.values.nodes import function_of
@@ -204,11 +205,8 @@ class Project:
 
         A ``functools.partial(f, ...)`` counts as the call, not the later call of the partial object.
         """
-        found: dict[ast.Call, CallSite] = {}
-        for member in self.family(function):
-            for site in self.calls.sites.get(member, []):
-                found.setdefault(site.call, site)
-        return list(found.values())
+        asked = callers, function
+        return list(kept(self, asked, lambda: callers(self.calls.sites, self.family(function))))
 
     def calls_of(self, function: Function) -> list[CallSite]:
         """Return every call that may reach `function` itself, without those of other methods of its family."""
@@ -274,7 +272,8 @@ class Project:
         What the calling function forwards from its own ``*args`` or ``**kwargs`` is looked up in its
         callers (the first that gives it): such an expression may stand in another module.
         """
-        return arguments(self.calls.sites, site, target)
+        asked = arguments, site, target
+        return dict(kept(self, asked, lambda: arguments(self.calls.sites, site, target)))
 
 
 def build(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property, partial
 
 from amp_migrate.facts.paths import path
 from amp_migrate.flow.assumption import Assumption, Known, Value
@@ -220,12 +220,10 @@ class Memory:
         """Tell whether what is known of a term is kept where all else is forgotten."""
         return False
 
-    def _is_shared(self, term: Term) -> bool:
-        return term.text.startswith(_ABOUT_OBJECTS) or all(
-            last(operand.text) in self._shared
-            for operand in term.operands
-            if operand.aspect is not Aspect.CONTENT
-        )
+    @cached_property
+    def _is_shared(self) -> Callable[[Term], bool]:
+        """Tells whether what is known of a term is worth remembering."""
+        return cache(partial(_is_about, self._shared))
 
     @cached_property
     def _shared(self) -> frozenset[str]:
@@ -281,6 +279,11 @@ class Memory:
             return False
         callees = self._program.calls.of(call)
         return any(operand.attribute in self._stores.of(f) for f in callees)
+
+
+def _is_about(names: frozenset[str], term: Term) -> bool:
+    operands = (o for o in term.operands if o.aspect is not Aspect.CONTENT)
+    return term.text.startswith(_ABOUT_OBJECTS) or all(last(o.text) in names for o in operands)
 
 
 def _bound(name: str) -> Term:
