@@ -29,9 +29,8 @@ class Alike:
         """Tell whether a part of the new text reads as one of the old text."""
         if ast.dump(old) == ast.dump(new):
             return True
-        if isinstance(new, ast.Call) and (inner := _within(new)) is not None:
-            if self.reads(before, old, after, inner):
-                return True
+        if (inner := _within(new)) is not None and self.reads(before, old, after, inner):
+            return True
         if isinstance(old, ast.Constant) and isinstance(new, ast.Constant):
             return old.value in self._kept.known and new.value in self._keeps.known
         if isinstance(new, ast.Call) and tail(new) == "get_scale":
@@ -157,13 +156,17 @@ class Alike:
         )
 
 
-def _within(call: ast.Call) -> ast.expr | None:
-    """Return what a call only scales, or takes in fp32."""
-    if not isinstance(call.func, ast.Attribute):
+def _within(node: ast.AST) -> ast.expr | None:
+    """Return what an expression only scales, divides by the loss scale, or takes in fp32."""
+    if isinstance(node, ast.BinOp):
+        if not isinstance(node.op, ast.Div) or not isinstance(node.right, ast.Call):
+            return None
+        return node.left if tail(node.right) == "get_scale" else None
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return None
-    if call.func.attr == "scale" and len(call.args) == 1:
-        return call.args[0]
-    return call.func.value if call.func.attr == "float" and not call.args else None
+    if node.func.attr == "scale" and len(node.args) == 1:
+        return node.args[0]
+    return node.func.value if node.func.attr == "float" and not node.args else None
 
 
 def _itself(node: ast.AST) -> Iterator[ast.AST]:
