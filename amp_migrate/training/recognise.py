@@ -222,12 +222,19 @@ class Training(Happening):
             groups = groups or self.objects.groups(module, network.value)
         known = [o for o in self.objects.optimizers if not groups.isdisjoint(o.networks or ())]
         shared = self._sharing.networks(module, network)
-        own = bool(known or shared) and self.own.is_own(function, network)
+        own = bool(known or any(shared)) and self.own.is_own(function, network)
         if known:
             numbers = frozenset(o.number for o in known)
             yield Event(Kind.FORWARD, call, numbers, networks=groups, assumed=part, own=own)
-        if shared:
-            yield Event(Kind.SHARED, call, networks=shared, assumed=True, own=own)
+        if any(shared):
+            yield Event(
+                Kind.SHARED,
+                call,
+                networks=shared.networks,
+                assumed=True,
+                own=own,
+                within=shared.within,
+            )
         if not known and any(held := self._sharing.run(function, call)):
             yield Event(Kind.SHARED, call, networks=held.networks, assumed=True, within=held.within)
         if run := self._parts.run(function, call):

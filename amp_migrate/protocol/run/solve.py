@@ -216,6 +216,8 @@ class Run:
         states = self._within.after(key, here)
         if point.kind in _HAPPENS:
             for event in self._program.happens(function, point.node):
+                if event.kind is Happens.SHARED and not self._begins(here, event):
+                    continue
                 begun = event.beside or event.kind is Happens.FORWARD
                 before = self._moved(key, here, event, (here.state,)) if begun else {}
                 if event.beside:
@@ -223,6 +225,15 @@ class Run:
                 elif before.keys() != {here.state}:
                     states = self._moved(key, here, event, states)
         return states
+
+    def _begins(self, here: Here, event: Event) -> bool:
+        """Tell whether something happens already where an event begins, before what the functions of its call do."""
+        state = here.state
+        moves = (
+            self._machine.move(state.machine, exact, False)
+            for exact in self._memory.exact(event, state.known)
+        )
+        return any(moved.breaches or moved.states != (state.machine,) for moved in moves)
 
     def _moved(
         self, key: Key, here: Here, event: Event, states: Iterable[State]

@@ -112,4 +112,5 @@ def _run(context: Context, module: Module, node: ast.AST, first: bool) -> Iterat
     for event in happens.get(node, ()):
         if event.kind is Kind.SHARED:
             yield from event.networks
-            yield from ((_PART, name) for name in event.within) if first else event.within
+            yield from ((_PART, name) for name in (event.within if first else event.networks))
+            yield from () if first else event.within

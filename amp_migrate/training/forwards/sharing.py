@@ -18,6 +18,7 @@ from amp_migrate.training.objects import Objects
 _PUTS = frozenset(
     {"add_module", "append", "extend", "insert", "register_module", "register_parameter", "update"}
 )
+_NONE: Groups = frozenset()
 _SETS = frozenset({"setattr"})
 
 
@@ -37,30 +38,35 @@ class Sharing:
         self._given = Given(project, objects)
         self._handed = Handed(project, objects, self._given, self._trained)
 
-    def networks(self, module: Module, func: ast.expr) -> Groups:
-        """Return the names of the networks, and their parts, with which what a call is of shares weights."""
+    def networks(self, module: Module, func: ast.expr) -> Run:
+        """Return the names of the shared networks and parts that a call runs whole, and of those that share some part with it."""
         if not self._linked:
-            return frozenset()
-        held = self._objects.groups(module, func)
+            return Run()
+        named = self._objects.groups(module, func)
+        around = _NONE
         if isinstance(func, ast.Subscript) or (
             isinstance(func, ast.Attribute) and self._is_method(module, func)
         ):
-            held |= self._objects.groups(module, func.value)
-        return frozenset().union(*(linked for one in held for linked in self._linked.get(one, ())))
+            around = self._objects.groups(module, func.value) - named
+        linked = [run for one in (*named, *around) for run in self._linked.get(one, ())]
+        networks = _NONE.union(*(run.networks for run in linked)) - around
+        return Run(networks, _NONE.union(*(run.within for run in linked)) - networks)
 
     def run(self, function: Function, call: ast.Call) -> Run:
         """Return what a call runs of trained networks by another way than their names."""
         return self._handed.run(function, call)
 
     def _is_method(self, module: Module, func: ast.Attribute) -> bool:
-        """Tell whether an attribute may be a method of a network, not something else that this holds."""
-        if self._project.values.facts(module, func.value):
-            return self._given.may_be_module(module, func.value)
-        return func.attr not in self._objects.stored
+        """Tell whether an attribute may be a method of a network, not a part of it or something else that this holds."""
+        if not self._project.values.facts(module, func.value):
+            return func.attr not in self._objects.stored
+        if self._given.is_module(module, func):
+            return False
+        return self._given.may_be_module(module, func.value)
 
     @cached_property
-    def _linked(self) -> dict[int, list[Groups]]:
-        """The names of what shares weights with each name: it holds a part of that, or that is a part of it; one is trained."""
+    def _linked(self) -> dict[int, list[Run]]:
+        """What shares weights with each name: what it holds, and what holds it or a part of it; one of the two is trained."""
         trained = self._trained
         pairs = list(dict.fromkeys(self._pairs())) if trained else []
         places = list(dict.fromkeys(place for pair in pairs for place in pair))
@@ -68,25 +74,32 @@ class Sharing:
             self._names(place)  # the graph stays as it is while it is asked
         names = {place: self._names(place) for place in places}
         links = dict.fromkeys((names[holder], names[source]) for holder, source in pairs)
-        found: dict[int, list[Groups]] = {}
+        found: dict[int, list[Run]] = {}
         for holder, source in links:
-            if (holder | source) & trained and not (holder <= source or source <= holder):
-                for one, other in ((holder, source), (source, holder)):
-                    for name in one - other:
-                        found.setdefault(name, []).append(other - one)
+            held, sharing = holder.networks | holder.within, source.networks | source.within
+            if (held | sharing) & trained and not (held <= sharing or sharing <= held):
+                for name in held - sharing:
+                    found.setdefault(name, []).append(
+                        Run(source.networks - held, source.within - held)
+                    )
+                for name in sharing - held:
+                    own = source.networks & {name}
+                    found.setdefault(name, []).append(Run(own, held - sharing))
         return found
 
     @cached_property
     def _trained(self) -> Groups:
         return frozenset(name for o in self._objects.optimizers for name in o.networks or ())
 
-    def _names(self, place: _Place) -> Groups:
-        groups = (
+    def _names(self, place: _Place) -> Run:
+        """Return the names of an expression, and of what it is spelt as a part of."""
+        groups = [
             self._objects.groups(place.module, part)
             for part in outward(place.node)
             if self._given.may_be_module(place.module, part)
-        )
-        return frozenset().union(*groups)
+        ]
+        own = next(filter(None, groups), _NONE)
+        return Run(own, own.union(*groups) - own)
 
     def _pairs(self) -> Iterator[tuple[_Place, _Place]]:
         """Yield what holds a part with the path to the part."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from check.trainings.planted import Training
 
-_NETS = """import torch.nn as nn
+_NETS = """import torch
+import torch.nn as nn
 
 class Net(nn.Module):
     def __init__(self):
@@ -53,6 +54,40 @@ class Features:
     def __call__(self, x):
         return self.run(x)
 
+class Searcher(nn.Module):
+    def __init__(self, model):
+        super().__init__()
+        self.body = model.body
+        self.out = model.out
+
+    def forward(self, x):
+        with torch.no_grad():
+            return self.search(x)
+
+    def search(self, x):
+        return self.out(self.body(x))
+
+class Frozen(nn.Module):
+    def __init__(self, trained):
+        super().__init__()
+        self.body = Layer(4, 8, trained)
+        self.out = nn.Linear(8, 2)
+
+    def forward(self, x):
+        return self.out(self.body(x).relu())
+
+class Layer(nn.Module):
+    def __init__(self, wide, high, trained):
+        super().__init__()
+        self.layer = nn.Linear(wide, high)
+        self.trained = trained
+
+    def forward(self, x):
+        if self.trained:
+            return self.layer(x)
+        with torch.no_grad():
+            return self.layer(x)
+
 def unwrap(model):
     return unwrap(model.module) if hasattr(model, "module") else model
 
@@ -64,7 +99,7 @@ _TRAIN = """import torch
 import torch.nn as nn
 import torch.nn.functional as F
 from apex import amp
-from nets import Features, Net, Stack, Wrapped, share, unwrap
+from nets import Features, Frozen, Net, Searcher, Stack, Wrapped, share, unwrap
 
 def main(batches, other):
     model = Net()
@@ -124,6 +159,20 @@ def _shares(name: str, made: str, unseen: str = "twin", seen: str = "model") -> 
     return Training(name, *_texts(made, unseen, seen), fault)
 
 
+def _within(name: str, made: str) -> Training:
+    """Return a training whose twin runs without gradients by itself, before another network runs with them."""
+    texts = _texts(made, "twin", "first", cleared=False)
+    outside, inside = "with torch.no_grad():\n{0}    seen", "seen"
+    spelt = [
+        {
+            path: text.replace(outside.format(indent), inside).replace("first(x)", "first")
+            for path, text in files.items()
+        }
+        for files, indent in zip(texts, (" " * 8, " " * 12), strict=True)
+    ]
+    return Training(name, *spelt, {})
+
+
 def _apart(name: str, made: str, unseen: str = "twin", seen: str = "model") -> Training:
     return Training(name, *_texts(made, unseen, seen, cleared=False), {})
 
@@ -180,6 +229,42 @@ SHARED_WEIGHTS = (
         "weights given to a function",
         "twin = model",
         unseen="(lambda x: F.linear(x, model.body.weight, model.body.bias))",
+    ),
+    _shares("what searches with its layers", "twin = Searcher(model)"),
+    _shares("a layer of what searches", "twin = Searcher(model)", "model.body", "twin.search"),
+    _shares(
+        "wrappers of one layer",
+        "twin = Wrapped(model.body)\n    second = Wrapped(model.body)",
+        seen="second",
+    ),
+    _shares("a layer of a wrapper", "twin = Wrapped(model.body)", "model.body", "twin"),
+    _shares(
+        "all layers of a sequence", "twin = nn.Sequential(model.body, model.out)", seen="model.out"
+    ),
+    _apart("two layers of what searches", "twin = Searcher(model)", "model.body", "model.out"),
+    _apart("two layers of a wrapper", "twin = Wrapped(model.body)", "model.body", "model.out"),
+    _apart(
+        "two layers of a sequence",
+        "twin = nn.Sequential(model.body, model.out)",
+        "model.body",
+        "model.out",
+    ),
+    _apart(
+        "two layers tied elsewhere",
+        "twin = Net()\n    twin.body.weight = model.body.weight\n    twin.out.weight = model.out.weight",
+        "model.body",
+        "model.out",
+    ),
+    _within("what searches without gradients by itself", "twin = Searcher(model)"),
+    _within("a frozen layer", "twin = Frozen(False)\n    held = Wrapped(twin.body.layer)"),
+    _within("a frozen layer of a twin", "twin = Frozen(False)\n    model.body = twin.body.layer"),
+    _within(
+        "a frozen layer that trains",
+        "model = Frozen(False)\n    twin = model\n    held = Wrapped(model.body.layer)",
+    ),
+    _within(
+        "a frozen layer of a wrapper",
+        "model = Frozen(False)\n    twin = Wrapped(model)\n    held = Wrapped(model.body.layer)",
     ),
     _apart("two layers of its own", "twin = model", unseen="model.body", seen="model.out"),
     _apart("a method that runs no layer", "twin = model", unseen="model.count"),
