@@ -91,15 +91,15 @@ class Run:
                 state = key.state.machine
                 for context in self._program.decorated(key.function):
                     state = self._machine.enter(state, context)
-                self._reach(key, Here(graph.entry, State(state, key.state.known)), None)
+                entry = Here(graph.entry, State(state, key.state.known))
+                self._reach(key, self.summaries[key], entry, None)
             else:
                 for point in graph.points:
                     if point.kind is Kind.YIELD:
                         self._onward(key, Here(point, key.state), [key.state])
         return self.summaries[key]
 
-    def _reach(self, key: Key, here: Here, came: Here | None) -> None:
-        summary = self.summaries[key]
+    def _reach(self, key: Key, summary: Summary, here: Here, came: Here | None) -> None:
         if here in summary.came:
             return
         at = here.point, here.state.machine, here.turned
@@ -144,9 +144,12 @@ class Run:
             self._queue.extend(self.summaries[key].waiting)
 
     def _onward(
-        self, key: Key, here: Here, states: Iterable[State], kinds: Collection[EdgeKind] = _USUAL
+        self, key: Key, here: Here, states: Collection[State], kinds: Collection[EdgeKind] = _USUAL
     ) -> None:
         """Go on along the edges of some kinds out of a point."""
+        if not states:
+            return
+        summary = self.summaries[key]
         for edge in self._memory.course.edges(key.function, here.point):
             if edge.kind not in kinds:
                 continue
@@ -156,6 +159,7 @@ class Run:
                     for machine in self._told(key.function, edge, state.machine):
                         self._reach(
                             key,
+                            summary,
                             Here(
                                 edge.target,
                                 State(machine, known),
@@ -210,7 +214,7 @@ class Run:
         summary.waiting[key, here] = None
         return summary
 
-    def _after(self, key: Key, here: Here) -> Iterable[State]:
+    def _after(self, key: Key, here: Here) -> Collection[State]:
         """Return the states behind a point, what it calls included."""
         point, function = here.point, key.function
         states = self._within.after(key, here)
@@ -249,7 +253,7 @@ class Run:
                     self._breached.setdefault((breach, here.point.node), found)
         return moved
 
-    def _failed(self, key: Key, here: Here) -> Iterable[State]:
+    def _failed(self, key: Key, here: Here) -> Collection[State]:
         """Return the states in which a call leaves a point by an exception that the training survives."""
         node = here.point.node
         edges = self._memory.course.edges(key.function, here.point)

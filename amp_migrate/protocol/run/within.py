@@ -154,7 +154,7 @@ class Within:
         return states if runs else {here.state: None}
 
     def _call(self, key: Key, here: Here, call: ast.Call) -> States:
-        if not self._awaited.get((key, here)) and not self._program.calls.of(call):
+        if not self._program.calls.of(call) and not self._awaited.get((key, here)):
             entered = self._program.entered(key.function, call)
             if entered is not None:
                 machine = self._machine.enter(here.state.machine, entered)
@@ -178,8 +178,10 @@ class Within:
 
     def _awaits(self, key: Key, here: Here, call: ast.Call) -> list[Awaited]:
         """Return what a call may run at a moment, begun when it is first asked for."""
-        if (key, here) not in self._awaited:
-            self._awaited[key, here] = [
+        asked = key, here
+        found = self._awaited.get(asked)
+        if found is None:
+            found = self._awaited[asked] = [
                 Awaited(
                     run,
                     known,
@@ -189,7 +191,7 @@ class Within:
                 )
                 for run, known in self._dispatched(key, here, call)
             ]
-        return self._awaited[key, here]
+        return found
 
     def _taken(self, key: Key, here: Here, call: ast.Call, function: Function) -> States:
         """Return where a generator stops or ends that is handed to what takes all of it, not to a loop or `with`."""
