@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from amp_migrate.autocast.evaluated.already import already_on, joined
+from amp_migrate.autocast.evaluated.already import already_on, asked_early, joined
 from amp_migrate.autocast.evaluated.begun import Begun, Guard
 from amp_migrate.facts.closure import closure
 from amp_migrate.flow.condition import (
@@ -188,9 +188,10 @@ class Casts:
 
     def _by_scaler(self, function: Function, node: ast.AST, training: bool) -> Told | None:
         """Return what the scaler says that is made where amp was chosen."""
-        home = self._unit.home
-        at_node = at_hand(home, function, node, self._creations) if not training else None
-        scaler = home.access(function, node) if training else at_node
+        home, made = self._unit.home, self._creations
+        if training:
+            asked_early(self._unit.project, made, function, node)
+        scaler = home.access(function, node) if training else at_hand(home, function, node, made)
         return Told(f"{scaler}.is_enabled()", by_scaler=True) if scaler is not None else None
 
     def _all_scale(self, creations: list[Creation]) -> bool:

@@ -32,6 +32,7 @@ from check.elsewhere.shared_weights import SHARED_WEIGHTS
 from check.elsewhere.turned_off import TURNED_OFF
 from check.elsewhere.whole_results import WHOLE_RESULTS
 from check.flags.anew import ANEW
+from check.flags.asked_early import ASKED_EARLY
 from check.flags.done import DONE
 from check.flags.given_on import GIVEN_ON
 from check.flags.inputs_later import INPUTS_LATER
@@ -63,7 +64,7 @@ EVERY = (
     *BEHIND, *INSIDE, *STEPPED, *EARLY, *SPEEDS, *ANEW, *TURNED_OFF, *MOVED, *PLAIN, *PRODUCTS, *DONE, *PLACEHOLDERS,
     *SHARED_WEIGHTS, *MADE_ANEW, *WHOLE_RESULTS, KEPT, *KEPT_BY, *UNPACKED, *IN_CLOSURES, *ADVERSARIES, *AGENTS,
     *DISTILLING, *FINETUNING, *REARRANGED, *STAYING, *LATER,
-    *ASTRAY, *SET_LATER, *INPUTS_LATER, *PASSED, GIVEN_ON,
+    *ASTRAY, *SET_LATER, *INPUTS_LATER, *PASSED, GIVEN_ON, *ASKED_EARLY,
 )  # fmt: skip
 
 

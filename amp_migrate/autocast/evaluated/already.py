@@ -1,13 +1,16 @@
-"""When Apex is on already at calls of a function that initializes in other runs: ``infer(model, is_validation=True)``."""
+"""When Apex is on already: at calls of a function that initializes in other runs (``infer(model, is_validation=True)``), or too late."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
+from amp_migrate.facts.below import every
 from amp_migrate.flow.condition import Condition, conjunction, conjuncts, negate
 from amp_migrate.placement.making.creation import Creation
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import CallSite, Function, Project
+from amp_migrate.project.reach import reached_by
 from amp_migrate.project.rounds import may_follow
 
 Told = Callable[[str, Function, list[Creation], bool], bool]
@@ -69,3 +72,18 @@ def _given(project: Project, site: CallSite, function: Function, name: str) -> o
     node = project.arguments(site, function).get(name, function.parameters.defaults.get(name))
     constant = isinstance(node, ast.Constant) and isinstance(node.value, bool)
     return node.value if isinstance(node, ast.Constant) and constant else None
+
+
+def asked_early(
+    project: Project, creations: Iterable[Creation], function: Function, node: ast.AST
+) -> None:
+    """Raise `Cannot` where a statement makes the GradScaler that an autocast block around it asks."""
+    calls = [n for n in every(node) if isinstance(n, ast.Call)]
+    for maker in (creation.site.function for creation in creations):
+        if any(maker in reached_by(project, call) for call in calls):
+            raise Cannot(
+                "AMP901",
+                *function.at(node),
+                f"`{maker.name}` turns AMP on in what this statement runs, after its autocast block asked for it",
+                f"call `{maker.name}` before this statement instead of in it, then run again",
+            )

@@ -77,7 +77,7 @@ class Forwards:
             if item.trains and not self._stays(item):
                 yield from self._scalers.outlasting(item, self._written, self.new)
         yield from self._elsewhere()
-        yield from self._scalers.stale(self.new, self._written)
+        yield from self._scalers.misread(self.new, self._written)
         for function, call in typed_anew(self._native, self._written, TYPES[self.claims.dtype]):
             yield differs(DTYPE, where(function, call), call)
 

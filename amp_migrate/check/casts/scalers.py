@@ -10,8 +10,10 @@ from amp_migrate.check.apex.assumed import Facts, Initialize
 from amp_migrate.check.apex.related import Related
 from amp_migrate.check.casts.casting import Casting, Casts
 from amp_migrate.check.casts.differing import is_scaled, scales
+from amp_migrate.check.casts.enabled import asks_scaler
 from amp_migrate.check.events.sides import Key, Side, differs, key
 from amp_migrate.check.events.traces import Difference
+from amp_migrate.facts.below import every as parts
 from amp_migrate.facts.paths import argument, tail
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.flow.loops import Loop
@@ -23,6 +25,7 @@ from amp_migrate.training.contexts import is_off
 _NAME = "`GradScaler`"
 _STALE = "is imported before a function makes the one that trains:"
 _ONCE = "is made once, where Apex began anew in each round of a loop:"
+_EARLY = "an autocast block asks a GradScaler whether it is on before what it runs makes it:"
 _OTHER = "goes by another flag than Apex did,"
 ENABLED, DISABLED = "is on, where Apex was off:", "is off, where Apex was on:"
 
@@ -70,10 +73,9 @@ class Scalers:
         ]
         for function, call in (*native.enabled.makers, *blocks):
             enabled = argument(call, "enabled")
-            before = self._old.functions.get(key(function), ())
-            if enabled is None or function not in begun or not before:
+            if enabled is None or function not in begun or key(function) not in self._old.functions:
                 continue
-            if any(ast.unparse(call) == ast.unparse(n) for f in before for n in f.calls):
+            if not self._is_new(function, call):
                 continue
             if native.enabled.truth(function, enabled) is None:
                 flag = related.other(new.program, function, enabled)
@@ -132,7 +134,12 @@ class Scalers:
         """The functions that scale a loss by Apex."""
         return frozenset(f for f in self._old.project.functions() if scales(self._old, f))
 
-    def stale(self, new: Side, native: Casting) -> Iterator[tuple[Key, Difference]]:
+    def misread(self, new: Side, native: Casting) -> Iterator[tuple[Key, Difference]]:
+        """Yield what reads a GradScaler before it is the one that trains."""
+        yield from self._stale(new, native)
+        yield from self._early(new, native)
+
+    def _stale(self, new: Side, native: Casting) -> Iterator[tuple[Key, Difference]]:
         """Yield the imports by name of a GradScaler that a function of its file makes, which they do not follow."""
         makers = {call for function, call in native.enabled.makers if function.node is not None}
         for module in new.project.modules.values():
@@ -148,9 +155,40 @@ class Scalers:
                         new.project.function_of(module, statement), statement, f"{_NAME} {_STALE}"
                     )
 
+    def _early(self, new: Side, native: Casting) -> Iterator[tuple[Key, Difference]]:
+        """Yield the blocks that ask a GradScaler whether it is on, and make it in what they run."""
+        project, groups = new.project, new.program.training.objects.groups
+        made = [(f, call) for f, call in native.enabled.makers if not is_off(call)]
+        for module, block in project.nodes(ast.With):
+            function = project.function_of(module, block)
+            for context in (item.context_expr for item in block.items):
+                asked = _asked(context) if self._is_new(function, context) else []
+                held = frozenset().union(*(groups(module, node) for node in asked))
+                calls = [n for s in block.body for n in parts(s) if isinstance(n, ast.Call)]
+                if held and any(
+                    (call in calls or any(maker in reached_by(project, c) for c in calls))
+                    and groups(maker.module, call) & held
+                    for maker, call in made
+                ):
+                    yield differs(function, context, _EARLY)
+
+    def _is_new(self, function: Function, node: ast.expr) -> bool:
+        """Tell whether a call stands in a function of the old text nowhere."""
+        before = self._old.functions.get(key(function), ())
+        text = ast.unparse(node)
+        return all(ast.unparse(call) != text for f in before for call in f.calls)
+
     def _made_before(self, call: ast.Call) -> bool:
         text = ast.unparse(call)
         return any(ast.unparse(c) == text for _, c in self._native.enabled.makers)
+
+
+def _asked(context: ast.expr) -> list[ast.expr]:
+    """Return what a block asks whether it is on as it is entered."""
+    enabled = argument(context, "enabled") if isinstance(context, ast.Call) else None
+    asking = parts(enabled) if enabled is not None else ()
+    calls = (node for node in asking if isinstance(node, ast.Call) and asks_scaler(node))
+    return [call.func.value for call in calls if isinstance(call.func, ast.Attribute)]
 
 
 def _binds(module: Module, name: str) -> set[ast.AST]:

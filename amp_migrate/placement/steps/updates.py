@@ -108,7 +108,9 @@ class _Updates:
         return unknown or any(self._is_one(o, step.optimizer) for o in backward.optimizers)
 
     def _inside_one(self, child: ast.stmt, anchors: list[ast.stmt]) -> list[ast.stmt]:
-        """Place updates where all anchors stand in different branches of one statement."""
+        """Place updates where all anchors are one statement, or stand in different branches of it."""
+        if child in anchors:
+            return [child]
         tree = self.steps[0].tree
         groups: dict[int, list[ast.stmt]] = {}
         for anchor in anchors:

@@ -286,6 +286,17 @@ ADVISED = (
         ),
     ),
     Advised(
+        "refused/initialized_in_what_the_forward_runs",
+        "call `ensure` before this statement instead of in it",
+        (
+            ("        self.ensure()\n        loss =", "        loss ="),
+            (
+                "            loss = self.compute()",
+                "            self.ensure()\n            loss = self.compute()",
+            ),
+        ),
+    ),
+    Advised(
         "refused/loss_scaler_by_attribute",
         "write what it does here",
         (
