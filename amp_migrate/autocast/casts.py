@@ -189,9 +189,9 @@ class Casts:
     def _by_scaler(self, function: Function, node: ast.AST, training: bool) -> Told | None:
         """Return what the scaler says that is made where amp was chosen."""
         home, made = self._unit.home, self._creations
-        if training:
-            asked_early(self._unit.project, made, function, node)
         scaler = home.access(function, node) if training else at_hand(home, function, node, made)
+        if training:
+            asked_early(self._unit.project, made, function, node, scaler)
         return Told(f"{scaler}.is_enabled()", by_scaler=True) if scaler is not None else None
 
     def _all_scale(self, creations: list[Creation]) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import ast
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from weakref import WeakValueDictionary
 
+from amp_migrate.flow.bounds import Bound, Stated, follows
 from amp_migrate.flow.terms import Operand, Term
 
 
@@ -78,6 +80,33 @@ class Assumption:
     @cached_property
     def _by_text(self) -> dict[str, Value]:
         return {fact.term.text: fact.value for fact in self.facts}
+
+    @cached_property
+    def _bounds(self) -> dict[str, list[Stated]]:
+        found: dict[str, list[Stated]] = {}
+        for fact in self.facts:
+            if fact.term.bound is not None:
+                stated = fact.term.bound, fact.value.truth
+                found.setdefault(fact.term.bound.text, []).append(stated)
+        return found
+
+    def compared(self, asked: Bound) -> bool | None:
+        """Return how a comparison with a number comes out by what other ones of the same term, or its truth, say."""
+        return follows(asked, (*self._bounds.get(asked.text, ()), *self._as_number(asked)))
+
+    def counts(self, term: Term) -> Truth | None:
+        """Return that a term counts as true where comparisons with numbers say that it is not 0."""
+        stated = self._bounds.get(term.text, ())
+        zero = Bound(term.text, ast.Eq, 0)
+        ordered = any(held for _, held in stated)
+        return Truth(True) if ordered and follows(zero, stated) is False else None
+
+    def _as_number(self, asked: Bound) -> Iterator[Stated]:
+        """What the truth of a term says of it as a number: one that counts as false is 0, but None is not 0 either."""
+        known = self._by_text.get(asked.text)
+        zero = asked.op is ast.Eq and asked.number == 0
+        if isinstance(known, Truth) and (known.truth or not zero):
+            yield Bound(asked.text, ast.Eq, 0), not known.truth
 
     def get(self, term: Term) -> Value | None:
         """Return what is known of a term itself; None if nothing is."""

@@ -71,7 +71,7 @@ def value_of(node: ast.expr, assumption: Assumption = NOTHING) -> Value | None:
         truth = evaluate(node.args[0], assumption)
         return None if truth is None else Known(truth)
     found = term(node)
-    known = None if found is None else assumption.get(found)
+    known = None if found is None else assumption.get(found) or assumption.counts(found)
     return _computed(node, assumption) if known is None else known
 
 
@@ -172,6 +172,10 @@ def _compare_two(node: ast.Compare, assumption: Assumption) -> bool | None:
     stated = None if found is None else assumption.get(found)
     if stated is not None:
         return stated.truth is positive
+    if found is not None and found.bound is not None:
+        follows = assumption.compared(found.bound)
+        if follows is not None:
+            return follows is positive
     op = node.ops[0]
     left, right = value_of(node.left, assumption), value_of(node.comparators[0], assumption)
     if isinstance(op, ast.Is | ast.IsNot):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from amp_migrate.facts.below import every
 from amp_migrate.facts.mark import Mark
+from amp_migrate.flow.bounds import Bound, bound
 
 
 class Aspect(Mark):
@@ -33,16 +35,22 @@ class Term:
 
     text: str
     operands: frozenset[Operand]
+    bound: Bound | None = None
 
     @property
     def asks_none(self) -> bool:
         """Whether it is a comparison with None."""
         return self.text.endswith(f" {ast.Is.__name__} {None!r})")
 
+    def respelt(self, operands: frozenset[Operand], spell: Callable[[str], str]) -> Term:
+        """Return the term by other names of what it reads, which `spell` puts into a text."""
+        own = self.bound and replace(self.bound, text=spell(self.bound.text))
+        return Term(spell(self.text), operands, own)
+
     def of_object(self) -> Term:
         """Return the term as the question which object it is, whatever is inside of it."""
         kept = frozenset(o for o in self.operands if o.aspect is not Aspect.CONTENT)
-        return Term(self.text, kept)
+        return Term(self.text, kept, self.bound)
 
 
 _NEGATED = {ast.NotEq: ast.Eq, ast.IsNot: ast.Is, ast.NotIn: ast.In}
@@ -69,10 +77,32 @@ def compared(node: ast.Compare) -> tuple[Term | None, bool]:
     positive = _NEGATED.get(op, op)
     reads: set[Operand] = set()
     text = _pair(node.left, positive, node.comparators[0], reads)
-    found = None if text is None else Term(text, frozenset(reads))
+    found = None if text is None else Term(text, frozenset(reads), _bound(node, positive))
     if found is not None and positive is ast.Is:
         found = found.of_object()
     return found, op is positive
+
+
+def _bound(node: ast.Compare, op: type[ast.cmpop]) -> Bound | None:
+    """Return what a comparison of two says of one that is compared with a number."""
+    left, right = node.left, node.comparators[0]
+    if op is ast.Eq:
+        left, right = _counted(left, right)
+    for one, other in ((left, right), (right, left)):
+        number, spelled = _number(other), _spell(one, set())
+        if number is not None and spelled is not None and _number(one) is None:
+            return bound(spelled, op, number, mirrored=other is left)
+    return None
+
+
+def _number(node: ast.expr) -> float | None:
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        inner = _number(node.operand)
+        return None if inner is None else -inner
+    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        assert isinstance(node.value, int | float)
+        return node.value
+    return None
 
 
 @lru_cache(maxsize=1 << 14)

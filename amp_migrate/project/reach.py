@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from functools import partial
 
 from amp_migrate.facts.closure import closure
-from amp_migrate.project import Function, Module, Project
+from amp_migrate.project import CallSite, Function, Module, Project
 from amp_migrate.project.once import kept, once
 
 
@@ -48,6 +48,44 @@ def made_with_object(project: Project, function: Function) -> bool:
     made = function.cls.method("__init__") if function.cls is not None else None
     begins = made is not None and function in {made, *reachable(project, made)}
     return begins or function.name == "__post_init__"
+
+
+def of_new_objects(project: Project, function: Function) -> bool:
+    """Tell whether a function only runs for objects that are being made: a constructor, or what those alone call on their own."""
+
+    def calling(here: Function) -> list[Function]:
+        return [] if here.name == "__init__" else [s.function for s in project.callers(here)]
+
+    found = closure([function], calling)
+    return all(_makes(project, here) for here in found)
+
+
+def _makes(project: Project, function: Function) -> bool:
+    sites = project.callers(function)
+    if function.cls is None:
+        return False
+    if function.name != "__init__":
+        seen = bool(sites) and not any(project.escapes(function))
+        return seen and all(_on_own(site) for site in sites)
+    return all(s.constructor or (s.function.name == "__init__" and _of_base(s)) for s in sites)
+
+
+def _on_own(site: CallSite) -> bool:
+    func = site.call.func
+    return isinstance(func, ast.Attribute) and site.function.is_receiver(func.value)
+
+
+def _of_base(site: CallSite) -> bool:
+    """Tell whether a call is that of a constructor of a base class: ``super().__init__()``, ``Base.__init__(self)``."""
+    func = site.call.func
+    above = isinstance(func, ast.Attribute) and isinstance(func.value, ast.Call)
+    return above or bool(site.call.args and site.function.is_receiver(site.call.args[0]))
+
+
+def is_of_another(project: Project, maker: Function, function: Function, asked: ast.expr) -> bool:
+    """Tell whether what a function asks of its own object cannot be what another one is about to store: that is for new objects."""
+    own = isinstance(asked, ast.Attribute) and function.is_receiver(asked.value)
+    return own and of_new_objects(project, maker) and not of_new_objects(project, function)
 
 
 def reached_by(project: Project, node: ast.AST) -> AbstractSet[Function]:

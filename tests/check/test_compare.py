@@ -26,6 +26,7 @@ from check.elsewhere.in_closures import IN_CLOSURES
 from check.elsewhere.later import LATER
 from check.elsewhere.made_anew import MADE_ANEW
 from check.elsewhere.moved import MOVED
+from check.elsewhere.nested import NESTED
 from check.elsewhere.passed import PASSED, PASSED_UNTOLD
 from check.elsewhere.placeholders import PLACEHOLDERS
 from check.elsewhere.shared_weights import SHARED_WEIGHTS
@@ -33,6 +34,7 @@ from check.elsewhere.turned_off import TURNED_OFF
 from check.elsewhere.whole_results import WHOLE_RESULTS
 from check.flags.anew import ANEW
 from check.flags.asked_early import ASKED_EARLY
+from check.flags.backends import BACKENDS, BACKENDS_MIXED
 from check.flags.done import DONE
 from check.flags.given_on import GIVEN_ON
 from check.flags.inputs_later import INPUTS_LATER
@@ -64,7 +66,7 @@ EVERY = (
     *BEHIND, *INSIDE, *STEPPED, *EARLY, *SPEEDS, *ANEW, *TURNED_OFF, *MOVED, *PLAIN, *PRODUCTS, *DONE, *PLACEHOLDERS,
     *SHARED_WEIGHTS, *MADE_ANEW, *WHOLE_RESULTS, KEPT, *KEPT_BY, *UNPACKED, *IN_CLOSURES, *ADVERSARIES, *AGENTS,
     *DISTILLING, *FINETUNING, *REARRANGED, *STAYING, *LATER,
-    *ASTRAY, *SET_LATER, *INPUTS_LATER, *PASSED, GIVEN_ON, *ASKED_EARLY,
+    *ASTRAY, *SET_LATER, *INPUTS_LATER, *PASSED, GIVEN_ON, *ASKED_EARLY, *BACKENDS, *NESTED,
 )  # fmt: skip
 
 
@@ -91,6 +93,7 @@ def test_a_sound_migration_passes(training: Training) -> None:
         *PASSED_UNTOLD,
         *KEPT_NO_MORE,
         *UNPACKED_OTHERWISE,
+        *BACKENDS_MIXED,
     ),
     ids=lambda t: t.name,
 )

@@ -72,6 +72,26 @@ def expression(text: str) -> ast.expr:
         ({"a or b": False}, "a", False),
         ({"a or b": False, "c": True}, "a or b or c", True),
         ({"not a": True}, "a", False),
+        ({"amp >= 0": True}, "amp == -1", False),
+        ({"amp >= 0": True}, "-1 != amp", True),
+        ({"amp == -1": True}, "amp >= 0", False),
+        ({"amp > 0": True}, "amp", True),
+        ({"amp > 0": True}, "amp >= 0 and 0 < amp", True),
+        ({"0 <= amp": True}, "amp < 0", False),
+        ({"amp > 2": True}, "amp in (0, 1)", False),
+        ({"amp >= 0": True, "amp <= 0": True}, "amp == 0", True),
+        ({"amp > 2": True}, "1 < amp < 9", None),
+        ({"amp > 0": True}, "amp == 1", None),
+        ({"amp >= 0": True}, "amp", None),
+        ({"amp >= 0": False}, "amp < 0", None),  # not a number
+        ({"amp == 1": False}, "amp > 1", None),
+        ({"amp": False}, "amp > 1", False),
+        ({"amp": False}, "amp == 1", False),
+        ({"amp": False}, "amp == 0", None),  # None
+        ({"amp": True}, "amp == 0", False),
+        ({"amp": True}, "amp > 0", None),
+        ({"c.amp > 2": True}, "1 < c.amp", True),
+        ({"c.amp > 2": True}, "1 < c.half", None),
     ],
 )
 def test_truth(stated: dict[str, object], text: str, truth: bool | None) -> None:

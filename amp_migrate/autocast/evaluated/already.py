@@ -10,7 +10,7 @@ from amp_migrate.flow.condition import Condition, conjunction, conjuncts, negate
 from amp_migrate.placement.making.creation import Creation
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import CallSite, Function, Project
-from amp_migrate.project.reach import reached_by
+from amp_migrate.project.reach import is_of_another, reached_by
 from amp_migrate.project.rounds import may_follow
 
 Told = Callable[[str, Function, list[Creation], bool], bool]
@@ -75,12 +75,19 @@ def _given(project: Project, site: CallSite, function: Function, name: str) -> o
 
 
 def asked_early(
-    project: Project, creations: Iterable[Creation], function: Function, node: ast.AST
+    project: Project,
+    creations: Iterable[Creation],
+    function: Function,
+    node: ast.AST,
+    scaler: str | None,
 ) -> None:
     """Raise `Cannot` where a statement makes the GradScaler that an autocast block around it asks."""
     calls = [n for n in every(node) if isinstance(n, ast.Call)]
+    asked = ast.parse(scaler or "None", mode="eval").body
     for maker in (creation.site.function for creation in creations):
-        if any(maker in reached_by(project, call) for call in calls):
+        if not is_of_another(project, maker, function, asked) and any(
+            maker in reached_by(project, call) for call in calls
+        ):
             raise Cannot(
                 "AMP901",
                 *function.at(node),

@@ -18,7 +18,7 @@ from amp_migrate.facts.paths import argument, tail
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.flow.loops import Loop
 from amp_migrate.project import Function, Module
-from amp_migrate.project.reach import reached_by
+from amp_migrate.project.reach import is_of_another, reached_by
 from amp_migrate.training.beliefs import AUTOCASTS
 from amp_migrate.training.contexts import is_off
 
@@ -166,7 +166,8 @@ class Scalers:
                 held = frozenset().union(*(groups(module, node) for node in asked))
                 calls = [n for s in block.body for n in parts(s) if isinstance(n, ast.Call)]
                 if held and any(
-                    (call in calls or any(maker in reached_by(project, c) for c in calls))
+                    not all(is_of_another(project, maker, function, node) for node in asked)
+                    and (call in calls or any(maker in reached_by(project, c) for c in calls))
                     and groups(maker.module, call) & held
                     for maker, call in made
                 ):

@@ -22,6 +22,7 @@ from amp_migrate.project.reach import reachable
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.beliefs import CLIP_WORDS, OWNER_NAME, READS_GRADIENTS, reduces
 from amp_migrate.training.events import Kind as Read
+from amp_migrate.training.steppers import is_optimizer_class
 from amp_migrate.training.steps import Step
 
 
@@ -40,15 +41,24 @@ def uses(unit: Unit, function: Function, steps: list[Step]) -> list[Use]:
     course = Course(unit, function)
     found: dict[tuple[ast.stmt, ast.expr | None], Use] = {}
     removed = thrown_away(unit, function, steps)
+    stepping = {step.call for step in steps if _steps_itself(unit, step)}
     taken = [
         Use(function.module.tree.statement(node), node, False, named)
         for node, named in removed.items()
     ]
     for candidate in [*_candidates(unit, function), *taken]:
+        if candidate.node in stepping:
+            continue
         use = _before_loops(unit, candidate, course, steps)
         if use.node not in unit.gone and course.is_read_before(use.node, steps):
             found.setdefault((use.statement, use.node if use.clips else None), use)
     return sorted(found.values(), key=lambda use: key(use.node))
+
+
+def _steps_itself(unit: Unit, step: Step) -> bool:
+    """Tell whether a step runs that of an optimizer of the project, which reads what it steps on."""
+    run = unit.project.callees(step.call)
+    return bool(run) and all(f.cls is not None and is_optimizer_class(f.cls) for f in run)
 
 
 def _before_loops(unit: Unit, use: Use, course: Course, steps: list[Step]) -> Use:

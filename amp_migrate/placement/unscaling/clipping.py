@@ -6,7 +6,7 @@ import ast
 from functools import partial
 
 from amp_migrate.apex.sites import Kind
-from amp_migrate.facts.paths import defs, path, uses
+from amp_migrate.facts.paths import defs, path, same, uses
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.backwards.penalty import place_before
 from amp_migrate.placement.finding.renamed import reached
@@ -123,7 +123,8 @@ def _targets(
     if use.optimizer is not None:
         named = [s for s in later if s.text == segment(use.optimizer)]
         step = (named or later or [None])[0]  # type: ignore[list-item]
-        if step is None or named or isinstance(use.optimizer, ast.Subscript):
+        own = named or isinstance(use.optimizer, ast.Subscript)
+        if step is None or own or _goes_over_the_same(function.module.tree, use, step):
             return [(step, segment(use.optimizer))]
         return [(step, step.text)]
     if later:
@@ -144,6 +145,19 @@ def _targets(
             "read them in the function that steps the optimizer, before the step, then run again",
         )
     return [(None, text) for text in written]
+
+
+def _goes_over_the_same(tree: Tree, use: Use, step: Step) -> bool:
+    """Tell whether a read names the optimizer that a loop around it goes to, over those that are stepped in another loop."""
+    over = step.anchor.iter if isinstance(step.anchor, ast.For) else None
+    loop = None if use.optimizer is None else _taking(tree, use.statement, use.optimizer)
+    return loop is not None and over is not None and same(loop.iter, over)
+
+
+def _taking(tree: Tree, stmt: ast.stmt, named: ast.expr) -> ast.For | None:
+    """Return the loop around a statement that binds what an expression names."""
+    loops = (up for up in levels(tree, stmt) if up is not stmt and isinstance(up, ast.For))
+    return next((loop for loop in loops if defs(loop.target) & uses(named)), None)
 
 
 def _beside(tree: Tree, later: list[Step]) -> list[Step]:
@@ -176,7 +190,8 @@ def _unscale(
     anchor = step.anchor
     own = text == tree.segment(step.optimizer)
     if own and isinstance(anchor, ast.For) and not inside(tree, first, anchor):
-        if defs(anchor.target) & uses(step.optimizer):
+        taken = _taking(tree, first, step.optimizer)
+        if defs(anchor.target) & uses(step.optimizer) and taken is None:
             result.loop = f"{tree.segment(anchor.target)} in {tree.segment(anchor.iter)}"
     steps = course.alike(step)
     elsewhere = course.following(found[0].node, steps)

@@ -42,33 +42,50 @@ class Visits:
     def of_visited(self, function: Function, event: Event) -> bool:
         """Tell whether an event concerns the optimizer that a loop around it visits."""
         named = event.named()
-        return named is not None and any(
-            self._visits(function, loop, named) for loop in self._loops(function, event.node)
-        )
+        return named is not None and any(self._going_to(function, event.node, named))
 
     @cached_property
     def _visiting(self) -> dict[Function, set[ast.AST]]:
         found: dict[Function, set[ast.AST]] = {}
+        strange: set[ast.AST] = set()
         for function, events in self._program.training.by_function.items():
             for node, held in events.items():
-                around = self._loops(function, node)
                 loops = found.setdefault(function, set())
                 for event in held:
                     if (named := event.named()) is not None:
-                        loops.update(x for x in around if self._visits(function, x, named))
+                        loops.update(self._going_to(function, node, named))
+                        if event.kind is Kind.UNSCALE:
+                            strange.update(self._not_choosing(function, node, named))
                     elif event.kind in _OF_GRADIENTS:
+                        around = self._loops(function, node)
                         loops.update(self._over_gradients(function, node, around))
         for function in self._program.relevant:
             for loop in function.all_nodes:
                 if isinstance(loop, ast.For) and self._hands_on(function, loop):
                     found.setdefault(function, set()).add(loop)
-        return found
+        return {function: loops - strange for function, loops in found.items()}
 
-    def _visits(self, function: Function, loop: _Loop, named: ast.expr) -> bool:
-        """Tell whether a loop goes over what an event names."""
+    def _going_to(self, function: Function, node: ast.AST, named: ast.expr) -> Iterator[_Loop]:
+        """Yield the loops around a node that go over what an event names: of two that bind a name, the inner one."""
         project = self._program.project
-        names = (n.id for n in every(named) if isinstance(n, ast.Name))
-        return any(visits(project, function.module, loop, name) for name in names)
+        names = {n.id for n in every(named) if isinstance(n, ast.Name)}
+        for loop in self._loops(function, node):
+            bound = names & stored(loop.target)
+            if any(visits(project, function.module, loop, name) for name in bound):
+                yield loop
+            names -= bound
+
+    def _not_choosing(
+        self, function: Function, node: ast.AST, named: ast.expr
+    ) -> Iterator[ast.AST]:
+        """Yield the loops around a node that have no say in which optimizer it names: each turn meets the same ones."""
+        names = {n.id for n in every(named) if isinstance(n, ast.Name)}
+        for loop in self._loops(function, node):
+            if bound := names & stored(loop.target):
+                names -= bound
+                names |= {n.id for n in every(loop.iter) if isinstance(n, ast.Name)}
+            else:
+                yield loop
 
     def _hands_on(self, function: Function, loop: ast.For) -> bool:
         """Tell whether a loop over parameters leaves their gradients to functions that do nothing else."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 from amp_migrate.facts.paths import path
@@ -154,7 +155,12 @@ def _onward(before: Assumption, name: str) -> Iterator[tuple[Term, Value]]:
     for fact in before.facts:
         parts = fact.term.text.split(f"({name} Add 1)")
         if len(parts) > 1 and not any(re.search(_whole(name), part) for part in parts):
-            yield Term(name.join(parts), fact.term.operands), fact.value
+            spell = partial(_one_less, name)
+            yield fact.term.respelt(fact.term.operands, spell), fact.value
+
+
+def _one_less(name: str, text: str) -> str:
+    return text.replace(f"({name} Add 1)", name)
 
 
 def _whole(name: str) -> str:

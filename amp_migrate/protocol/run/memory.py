@@ -11,7 +11,6 @@ from amp_migrate.facts.paths import path
 from amp_migrate.flow.assumption import Assumption, Known, Value
 from amp_migrate.flow.cfg.points import Edge, Kind, Point
 from amp_migrate.flow.changes import after
-from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
 from amp_migrate.flow.terms import Aspect, Operand, Term
 from amp_migrate.project import Class, Function
@@ -21,6 +20,7 @@ from amp_migrate.protocol.code.handed import Handed
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.code.turns import Turns
 from amp_migrate.protocol.code.visits import Visits
+from amp_migrate.protocol.run.aliases import Aliases
 from amp_migrate.protocol.run.counters import Counters
 from amp_migrate.protocol.run.renaming import renamed, same_names
 from amp_migrate.protocol.run.shared import last, may_be_named, naming, shared, unscaled
@@ -28,7 +28,7 @@ from amp_migrate.protocol.run.stores import Stores
 from amp_migrate.training.events import Event
 
 _course, _visits, _turns, _handed = once(Course), once(Visits), once(Turns), once(Handed)
-_counters, _stores = once(Counters), once(Stores)
+_counters, _stores, _aliases = once(Counters), once(Stores), once(Aliases)
 _ABOUT_OBJECTS = ("type(", "scaled(", "optimizer(", "reach(", "trained(", "off(")
 
 
@@ -51,6 +51,7 @@ class Memory:
         self.handed = _handed(program)
         self.counters = _counters(program)
         self._stores = _stores(program.project)
+        self._aliases = _aliases(program.project)
         self._project = program.project
         self._edges: dict[tuple[Edge, Assumption], Assumption | None] = {}
         self._forgotten: dict[tuple[Assumption, bool], Assumption] = {}
@@ -79,9 +80,7 @@ class Memory:
         truth = bool(edge.truth)
         if self.course.outcome(function, edge.test) is (not truth):
             return None
-        if evaluate(edge.test, found) is (not truth):
-            return None
-        refined = refine(found, edge.test, truth)
+        refined = self._aliases.refined(function, edge.test, found, truth)
         return None if refined is None else refined.only(self._is_shared)
 
     def loss(self, name: str, known: Assumption) -> bool | None:
@@ -228,7 +227,8 @@ class Memory:
     @cached_property
     def _shared(self) -> frozenset[str]:
         """The last parts of names that are worth remembering: several tests read them, or calls state them."""
-        return shared(self._program, self.course, self.fewest, self._constants)
+        found = shared(self._program, self.course, self.fewest, self._constants)
+        return found | self._aliases.along_with(found, self._program.relevant)
 
     def _names(self, call: ast.Call, callee: Function) -> dict[str, str]:
         """Return the parameters of a function by the paths that a call gives for them."""

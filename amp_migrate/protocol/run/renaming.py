@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
+from functools import partial
 
 from amp_migrate.flow.assumption import NOTHING, Assumption
-from amp_migrate.flow.terms import Operand, Term
+from amp_migrate.flow.terms import Operand
 from amp_migrate.project import Function, Project
 
 _SCOPES = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -21,14 +22,17 @@ def renamed(known: Assumption, names: Mapping[str, str], same: frozenset[str]) -
         texts = {operand.text for operand in fact.term.operands}
         new = {text: _other_name(text, names, same) for text in texts}
         if all(text and text.count(".") < _DEEPEST for text in new.values()):
-            text = fact.term.text
-            for old in sorted(new, key=len, reverse=True):
-                text = re.sub(rf"(?<![\w.]){re.escape(old)}(?![\w.\[])", str(new[old]), text)
             operands = frozenset(
                 Operand(str(new[o.text]), o.aspect, o.attribute) for o in fact.term.operands
             )
-            found = found.with_fact(Term(text, operands), fact.value)
+            found = found.with_fact(fact.term.respelt(operands, partial(_respelt, new)), fact.value)
     return found
+
+
+def _respelt(names: Mapping[str, str | None], text: str) -> str:
+    for old in sorted(names, key=len, reverse=True):
+        text = re.sub(rf"(?<![\w.]){re.escape(old)}(?![\w.\[])", str(names[old]), text)
+    return text
 
 
 def same_names(project: Project, call: ast.Call, callee: Function) -> frozenset[str]:

@@ -99,3 +99,97 @@ ASKED_EARLY = [
         ),
     ),
 ]
+
+_MADE_BEFORE = """import torch
+import torch.nn.functional as F
+from apex import amp
+
+
+class Weighted(torch.nn.Module):
+    def __init__(self, weight):
+        super().__init__()
+        self.weight = weight
+
+    def forward(self, a, b):
+        return F.mse_loss(a, b) * self.weight
+
+
+class Trainer:
+    def __init__(self, mode):
+        self.net = torch.nn.Linear(7, 3)
+        self.opt = torch.optim.SGD(self.net.parameters(), lr=0.1)
+        if {made}:
+            self.net, self.opt = amp.initialize(self.net, self.opt, opt_level="O1")
+
+    def anew(self, given):
+        {anew}
+
+    def fit(self, loader):
+        for x, y in loader:
+            self.opt.zero_grad()
+            loss = self.anew("Weighted")(self.net(x), y)
+            with amp.scale_loss(loss, self.opt) as scaled_loss:
+                scaled_loss.backward()
+            self.opt.step()
+
+
+KINDS = {{"Weighted": Weighted, "Trainer": Trainer}}
+KINDS["Trainer"]("train").fit([(torch.randn(6, 7), torch.randn(6, 3))])
+"""
+_MADE_AFTER = """import torch
+import torch.nn.functional as F
+
+
+class Weighted(torch.nn.Module):
+    def __init__(self, weight):
+        super().__init__()
+        self.weight = weight
+
+    def forward(self, a, b):
+        return F.mse_loss(a, b) * self.weight
+
+
+class Trainer:
+    def __init__(self, mode):
+        self.scaler = torch.cuda.amp.GradScaler(enabled=False)
+        self.net = torch.nn.Linear(7, 3)
+        self.opt = torch.optim.SGD(self.net.parameters(), lr=0.1)
+        if {made}:
+            self.scaler = torch.cuda.amp.GradScaler()
+
+    def anew(self, given):
+        {anew}
+
+    def fit(self, loader):
+        for x, y in loader:
+            self.opt.zero_grad()
+            with torch.cuda.amp.autocast({asked}):
+                loss = self.anew("Weighted")(self.net(x), y)
+            self.scaler.scale(loss).backward()
+            self.scaler.step(self.opt)
+            self.scaler.update()
+
+
+KINDS = {{"Weighted": Weighted, "Trainer": Trainer}}
+KINDS["Trainer"]("train").fit([(torch.randn(6, 7), torch.randn(6, 3))])
+"""
+
+
+def _made(name: str, made: str, anew: str, asked: str, *edit: tuple[str, str]) -> Training:
+    before = _MADE_BEFORE.format(made=made, anew=anew)
+    after = _MADE_AFTER.format(made=made, anew=anew, asked=asked)
+    return Training(name, {"train.py": before}, {"train.py": after}, {name: edit} if edit else {})
+
+
+ASKED_EARLY += [
+    _made(
+        "a block makes objects of any class", 'mode == "train"', "return KINDS[given](2.0)", _ASKS
+    ),
+    _made(
+        "a block has the constructor run again for its own object",
+        "True",
+        'Trainer.__init__(self, "train") if given == "Trainer" else None\n        return KINDS[given](2.0)',
+        "",
+        (_BLOCK, f"{_BLOCK}{_ASKS}"),
+    ),
+]
