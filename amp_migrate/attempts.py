@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,9 @@ from amp_migrate.plan.model import Edit, Plan, Status
 from amp_migrate.plan.planner import Planner
 from amp_migrate.plan.refusal import OPTED_OUT, Refusal, edited_against_a_comment
 from amp_migrate.processes import each
+from amp_migrate.project.programs import running
+from amp_migrate.project.reach import coming_to
+from amp_migrate.protocol.faults import Place
 from amp_migrate.settings import Settings
 
 if TYPE_CHECKING:
@@ -159,13 +163,21 @@ class Attempts:
         found = []
         for objection in judgement.objections:
             ways = [place.path for place in reversed(objection.way) if place.path in after]
-            path = next((path for path in (*ways, *after) if path not in self._refused), None)
+            charged = (*ways, *self._around(objection.place), *after)
+            path = next((path for path in charged if path not in self._refused), None)
             if path is not None:
                 why, place = objection.sentence, objection.place
                 refusal = Refusal(path, why, place=place, trouble=objection.trouble)
                 self._read.refused[path, self._outcomes[path].before.text, after[path]] = refusal
                 found.append(refusal)
         return found
+
+    def _around(self, place: Place) -> Iterator[str]:
+        """Yield the changed files that come to a place of a file that is not: by calls or imports, nearest first."""
+        project, after = self._planner.project, self._after()
+        if place.path in project.modules:
+            calling = coming_to(project, place.path, place.line)
+            yield from (p for p in (*calling, *running(project, place.path)) if p in after)
 
 
 def rewritten(planned: list[Edit], tree: Tree, before: str, made: Made) -> str | Refusal:

@@ -70,8 +70,12 @@ def beside(project: Project, *paths: str) -> frozenset[str]:
 def _beside(project: Project, path: str) -> frozenset[str]:
     if _imports_any(project):
         return frozenset(project.modules)
-    above = closure([path], lambda each: _importing(project).get(each, ()))
-    return frozenset(closure(above, lambda each: imports(project, each)))
+    return frozenset(closure(running(project, path), lambda each: imports(project, each)))
+
+
+def running(project: Project, path: str) -> list[str]:
+    """Return a file and those that import it, at any distance, nearest first."""
+    return closure([path], lambda each: _importing(project).get(each, ()))
 
 
 def run_from(project: Project, entries: Iterable[Function]) -> frozenset[str]:

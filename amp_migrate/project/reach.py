@@ -18,6 +18,14 @@ def upwards(project: Project, *functions: Function) -> set[Function]:
     return set(closure(functions, lambda here: (s.function for s in project.callers(here))))
 
 
+def coming_to(project: Project, path: str, line: int) -> list[str]:
+    """Return the files whose functions come to a line of a file by calls, nearest first."""
+    around = [f for f in project.modules[path].functions.values() if f.spans(line)]
+    home = max(around, key=lambda function: function.node.lineno if function.node else 0)
+    above = closure([home], lambda here: (site.function for site in project.callers(here)))
+    return list(dict.fromkeys(function.module.path for function in above))
+
+
 def run_around(project: Project, *functions: Function) -> set[Function]:
     """Return what the programs run that some functions run in, as far as calls show them."""
     return {f for start in upwards(project, *functions) for f in reachable(project, start)}

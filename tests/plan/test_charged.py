@@ -1,0 +1,86 @@
+"""Which program is left where the check finds something wrong in a file that nothing changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from amp_migrate.check.events.claims import Claims
+from amp_migrate.check.training import Judge, Judgement, Objection
+from amp_migrate.engine import migrate
+from amp_migrate.facts.tree import Tree
+from amp_migrate.plan.model import Status
+from amp_migrate.protocol.faults import Place
+from amp_migrate.settings import Settings
+from amp_migrate.source.file import Source
+
+TRAIN = """import torch
+from apex import amp
+from torch import nn
+from shared import Net
+
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.2)
+model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+for _ in range(6):
+    loss = nn.functional.mse_loss(model(torch.randn(6, 4)).float(), torch.randn(6, 4))
+    optimizer.zero_grad()
+    with amp.scale_loss(loss, optimizer) as scaled_loss:
+        scaled_loss.backward()
+    optimizer.step()
+"""
+SHARED = """import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = torch.nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.body(x)
+
+
+def norm(x):
+    return x.norm()
+"""
+MIDDLE = """from shared import norm
+
+
+class Pairs:
+    def __getitem__(self, index):
+        return norm(index)
+
+
+def report(x):
+    return norm(x)
+"""
+CALLS = "from middle import report\n\nprint(report(torch.ones(3)))\n"
+IMPORTS = "import middle\n\nprint(middle)\n"
+
+
+def _left(monkeypatch: pytest.MonkeyPatch, search: str, wrong: Place) -> set[str]:
+    """Return the files that keep Apex where `wrong` goes wrong as long as one of two programs changes."""
+
+    def judged(
+        _: Judge, after: Mapping[str, str], claims: Claims, read: Mapping[str, Tree]
+    ) -> Judgement:
+        found = [Objection("`norm` is not cast", wrong, (wrong,))] if "search.py" in after else []
+        return Judgement(found, [])
+
+    monkeypatch.setattr(Judge, "judged", judged)
+    texts = {"another.py": TRAIN, "middle.py": MIDDLE, "search.py": search, "shared.py": SHARED}
+    sources = [Source.from_bytes(path, text.encode()) for path, text in texts.items()]
+    result = migrate(sources, Settings())
+    return {f.path for f in result.plan.findings() if f.status is Status.LEFT}
+
+
+def test_the_program_that_calls_the_place_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A function of a file of both programs that one of them calls."""
+    assert _left(monkeypatch, TRAIN + CALLS, Place("shared.py", 14)) == {"search.py"}
+
+
+def test_the_program_that_imports_the_file_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a library calls is called by nobody in sight."""
+    assert _left(monkeypatch, TRAIN + IMPORTS, Place("middle.py", 6)) == {"search.py"}
