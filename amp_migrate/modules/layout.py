@@ -114,7 +114,7 @@ class Layout:
 
     def candidates(self, names: Iterable[str]) -> Iterator[str]:
         """Yield the files, those of packages by their ``__init__.py``, that some names of modules may mean."""
-        for name in set(names) - INSTALLED:
+        for name in sorted(set(names) - INSTALLED):
             for base in self._bases.get(name, ()):
                 entry = self.entry(base, [name])
                 if isinstance(entry, str):

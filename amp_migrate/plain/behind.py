@@ -227,7 +227,8 @@ def _said(
 ) -> dict[str, str] | None:
     """Return what names are to a caller of a function, by what they are in it; None where one is not known to it."""
     scopes, known = function.module.scopes, dict[str, str]()
-    for name in {name for text in names.values() for name in variables(ast.parse(text))}:
+    read = (name for text in names.values() for name in variables(ast.parse(text)))
+    for name in dict.fromkeys(read):
         owner = scopes.find(function.scope, name)
         if owner is function.scope:
             given = _given(project, function, site, name)

@@ -207,7 +207,8 @@ class Again:
 
     def _on(self) -> Iterator[tuple[Function, ast.Call]]:
         for function, start in self.starts.items():
-            for call in {c for c, states in self.apex.calls(function, start) if states == ON}:
+            calls = (c for c, states in self.apex.calls(function, start) if states == ON)
+            for call in dict.fromkeys(calls):
                 yield function, call
 
     def _casts(self, function: Function, call: ast.Call) -> bool:

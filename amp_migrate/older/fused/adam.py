@@ -101,7 +101,7 @@ def _take_out(sheet: Sheet, call: ast.Call, names: list[str]) -> None:
 
 def _refuse_own_norms(training: Fp16) -> None:
     """Refuse a group of parameters with a norm of its own."""
-    for module in {wrap.module for wrap in training.wraps}:
+    for module in dict.fromkeys(wrap.module for wrap in training.wraps):
         for key in _keys(module):
             if isinstance(key, ast.Constant) and key.value == _CLIP:
                 raise Unwritable(

@@ -105,7 +105,7 @@ def makers(project: Project) -> dict[Class, list[tuple[Function, ast.Call]]]:
     found: dict[Class, list[tuple[Function, ast.Call]]] = {}
     places: dict[ast.AST, Module] = {call: module for module, call in project.nodes(ast.Call)}
     for call, targets in project.calls.reached.items():
-        for cls in {target.cls for target in targets if target.cls is not None}:
+        for cls in dict.fromkeys(t.cls for t in targets if t.cls is not None):
             module = places.get(call)
             if module is not None:
                 found.setdefault(cls, []).append((project.function_of(module, call), call))
