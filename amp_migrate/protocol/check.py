@@ -25,7 +25,13 @@ from amp_migrate.protocol.run.blind import Search, may_tell
 from amp_migrate.protocol.run.memory import Memory
 from amp_migrate.protocol.run.runs import Key
 from amp_migrate.protocol.run.solve import Run
-from amp_migrate.protocol.scaler import ScalerMachine, never_scaled, never_updated, ungrouped
+from amp_migrate.protocol.scaler import (
+    ScalerMachine,
+    listed,
+    never_scaled,
+    never_updated,
+    ungrouped,
+)
 from amp_migrate.protocol.switched import switched
 from amp_migrate.training.events import Kind
 from amp_migrate.training.reads.uses import Uses
@@ -60,6 +66,8 @@ def faults_of(program: Program) -> list[Fault]:
     for fault in scaled_losses(program):
         found.setdefault(_key(fault), fault)
     for fault in ungrouped(program):
+        found.setdefault(_key(fault), fault)
+    for fault in listed(program):
         found.setdefault(_key(fault), fault)
     for fault in unbound(program, memory):
         found.setdefault(_key(fault), fault)

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
-from amp_migrate.facts.paths import tail
+from amp_migrate.facts.below import every
+from amp_migrate.facts.paths import same, tail
 from amp_migrate.project import Class, Function
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.faults import Breach, Fault, Place
@@ -15,8 +16,10 @@ from amp_migrate.protocol.run.runs import Key, Summary
 from amp_migrate.protocol.run.solve import Run
 from amp_migrate.protocol.switched import Switch
 from amp_migrate.training.events import Event, Kind
+from amp_migrate.training.origins.meant import held
 from amp_migrate.training.steppers import has_groups
 
+_LISTS = (ast.List, ast.Tuple, ast.ListComp)
 _USES = (Kind.STEP, Kind.UNSCALE)
 _UPDATES = (Kind.UPDATE, Kind.SET_SCALE, Kind.HANDED)
 
@@ -176,12 +179,33 @@ def _used(program: Program, function: Function, summary: Summary, number: int) -
 
 def ungrouped(program: Program) -> Iterator[Fault]:
     """Yield the calls of GradScalers that raise, as what they are given is no optimizer: it only steps one."""
-    for function, held in program.training.by_function.items():
-        for node, events in held.items():
+    for function, found in program.training.by_function.items():
+        for node, events in found.items():
             asking = (e.named() for e in events if e.kind in _USES)
             if any(given is not None and _lacks(program, function, given) for given in asking):
                 place = Place(function.module.path, getattr(node, "lineno", 1))
                 yield Fault(Breach.UNGROUPED, place, (place,))
+
+
+def listed(program: Program) -> Iterator[Fault]:
+    """Yield the calls of GradScalers that raise, as they are given a list of optimizers, and no test asks for one."""
+    for function, found in program.training.by_function.items():
+        for node, events in found.items():
+            asking = [e.named() for e in events if e.kind in _USES]
+            if any(given is not None and _is_list(program, function, given) for given in asking):
+                place = Place(function.module.path, getattr(node, "lineno", 1))
+                yield Fault(Breach.LISTED, place, (place,))
+
+
+def _is_list(program: Program, function: Function, given: ast.expr) -> bool:
+    """Tell whether a variable holds a list on some way, or an attribute on all, where no test around tells of it."""
+    module = function.module
+    values = [v for v in held(program.project, module, given) if v is not None]
+    lists = [isinstance(value, _LISTS) for value in values]
+    found = any(lists) if isinstance(given, ast.Name) else bool(lists) and all(lists)
+    tests = [part for up, _ in module.tree.sides(given) for part in every(up.test)]
+    asking = (node for node in tests if isinstance(node, ast.Call))
+    return found and not any(same(node, given) for call in asking for node in call.args)
 
 
 def _lacks(program: Program, function: Function, given: ast.expr) -> bool:

@@ -43,6 +43,68 @@ for x, y in [(torch.randn(6, 7), torch.randn(6, 3))]:
 """
 _UNSCALE = "        scaler.unscale_(opt)\n"
 
+_LISTS = {
+    "before": """import torch
+import torch.nn.functional as F
+from apex import amp
+
+
+def learn(model, optimizer, x, y):
+    model.zero_grad()
+    loss = F.mse_loss(model(x), y)
+    with amp.scale_loss(loss, optimizer) as scaled_loss:
+        scaled_loss.backward()
+    print(sum(p.grad.norm() for p in model.parameters()))
+    if isinstance(optimizer, list):
+        for one in optimizer:
+            one.step()
+    else:
+        optimizer.step()
+
+
+model = torch.nn.Linear(7, 3)
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+model, opt = amp.initialize(model, opt, opt_level="O1")
+for x, y in [(torch.randn(6, 7), torch.randn(6, 3))]:
+    learn(model, [opt], x, y)
+""",
+    "after": """import torch
+import torch.nn.functional as F
+
+
+def learn(model, optimizer, x, y):
+    model.zero_grad()
+    with torch.cuda.amp.autocast():
+        loss = F.mse_loss(model(x), y)
+    scaler.scale(loss).backward()
+    if isinstance(optimizer, list):
+        for one in optimizer:
+            scaler.unscale_(one)
+    else:
+        scaler.unscale_(optimizer)
+    print(sum(p.grad.norm() for p in model.parameters()))
+    if isinstance(optimizer, list):
+        for one in optimizer:
+            scaler.step(one)
+    else:
+        scaler.step(optimizer)
+    scaler.update()
+
+
+model = torch.nn.Linear(7, 3)
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+scaler = torch.cuda.amp.GradScaler()
+for x, y in [(torch.randn(6, 7), torch.randn(6, 3))]:
+    learn(model, [opt], x, y)
+""",
+}
+_ONE_BY_ONE = """    if isinstance(optimizer, list):
+        for one in optimizer:
+            scaler.{method}(one)
+    else:
+        scaler.{method}(optimizer)
+"""
+
 NESTED = [
     skipped_apart(
         Training(
@@ -61,5 +123,16 @@ NESTED = [
                 ),
             },
         )
-    )
+    ),
+    Training(
+        "a list of optimizers or one",
+        {"train.py": _LISTS["before"]},
+        {"train.py": _LISTS["after"]},
+        {
+            f"the list is given to {method}": (
+                (_ONE_BY_ONE.format(method=method), f"    scaler.{method}(optimizer)\n"),
+            )
+            for method in ("unscale_", "step")
+        },
+    ),
 ]
