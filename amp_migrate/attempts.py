@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from amp_migrate.facts.mentions import uses_apex
 from amp_migrate.facts.tree import Tree
-from amp_migrate.outcome import Outcome, Read
+from amp_migrate.outcome import Beyond, Outcome, Read, Unread
 from amp_migrate.plan.model import Edit, Plan, Status
 from amp_migrate.plan.planner import Planner
 from amp_migrate.plan.refusal import OPTED_OUT, Refusal, edited_against_a_comment
@@ -29,7 +29,8 @@ class Attempts:
     """Plans and rewrites some files. The new texts go into `outcomes`.
 
     `read` keeps the first and the last project of texts that the check reads, and what it refused: a second run over
-    the new texts reads them again, and refuses what is no other edit of the same file.
+    the new texts reads them again, and refuses what is no other edit of the same file. `beyond` gives the sources with
+    what imports files that change.
     """
 
     def __init__(
@@ -39,12 +40,14 @@ class Attempts:
         outcomes: dict[str, Outcome],
         settings: Settings,
         read: Read,
+        beyond: Beyond,
     ) -> None:
         self._planner = planner
         self._trees = trees
         self._outcomes = outcomes
         self._settings = settings
         self._read = read
+        self._beyond = beyond
         self._before = dict(read.refused)
         self._refused: dict[object, Refusal] = {}
         self._texts: dict[tuple[str, tuple[Edit, ...]], str | Refusal] = {}
@@ -52,9 +55,14 @@ class Attempts:
         self._judge = cache(self._judge_without)
 
     def last(self) -> tuple[Plan, list[UnitSummary], Judgement | None]:
-        """Return the first plan that passes, its units and what the check says of the texts."""
+        """Return the first plan that passes, its units and what the check says of the texts.
+
+        Raises `Unread` where a plan edits files that others import which are no sources yet.
+        """
         while True:
             plan, units = self._planner.plan(self._refused)
+            if (sources := self._beyond(plan.paths())) is not None:
+                raise Unread(sources)
             failures = self._apply(plan) or self._lost() or self._refused_before()
             judgement = None if failures else self._judgement(plan)
             if judgement is not None:

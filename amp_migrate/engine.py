@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from amp_migrate.facts.tree import Tree
-from amp_migrate.outcome import Outcome, Read, Result
+from amp_migrate.outcome import Beyond, Outcome, Read, Result, Unread
 from amp_migrate.plan.model import Plan
 from amp_migrate.processes import without_collector
 from amp_migrate.settings import Settings
@@ -28,11 +28,13 @@ def migrate(
     settings: Settings,
     notes: bool = True,
     read: Read | None = None,
+    beyond: Beyond = lambda _: None,
 ) -> Result:
     """Migrate sources as one project; files without Apex in them only serve as context.
 
     Without `notes` nothing is said about native code that stays as it is. `read` is what the check of a run
-    before left, over the sources or other texts of their files.
+    before left, over the sources or other texts of their files. `beyond` gives the sources with what imports files
+    that change.
     """
     from amp_migrate.facts.mentions import may_use_apex
     from amp_migrate.plan.native import applies
@@ -45,10 +47,16 @@ def migrate(
     if not respelt and not any(may_use_apex(source.text) for source in sources):
         return Result([Outcome(source.path, source) for source in sources], Plan())
     with without_collector():
-        return _migrated(sources, settings, notes, read or Read())
+        while True:
+            try:
+                return _migrated(sources, settings, notes, read or Read(), beyond)
+            except Unread as unread:
+                sources = unread.sources
 
 
-def _migrated(sources: Sequence[Source], settings: Settings, notes: bool, read: Read) -> Result:
+def _migrated(
+    sources: Sequence[Source], settings: Settings, notes: bool, read: Read, beyond: Beyond
+) -> Result:
     known = read.projects[-1] if read.projects else None
     parsed, outcomes = _parse(sources, known)
     if known is not None and {path: m.tree for path, m in known.modules.items()} != parsed:
@@ -59,7 +67,7 @@ def _migrated(sources: Sequence[Source], settings: Settings, notes: bool, read: 
         trees = older.trees() if older is not None else parsed
         same = all(trees[path] is tree for path, tree in parsed.items())
         plan, units, judgement = _spelt(
-            trees, outcomes, settings, notes, known if same else None, read
+            trees, outcomes, settings, notes, known if same else None, read, beyond
         )
         if older is None or not older.leave(
             plan.findings(), {o.path: o.after for o in outcomes.values()}
@@ -94,6 +102,7 @@ def _spelt(
     notes: bool,
     known: Project | None,
     read: Read,
+    beyond: Beyond,
 ) -> tuple[Plan, list[UnitSummary], Judgement | None]:
     """Plan and rewrite some files with Apex spelt out in them as far as what comes of it is migrated."""
     from amp_migrate.attempts import Attempts
@@ -108,7 +117,7 @@ def _spelt(
         trees = {**parsed, **first.spelt_out(without)}
         spelt = any(trees[path] is not tree for path, tree in parsed.items())
         planner = Planner(trees, settings, notes) if spelt else first
-        plan, units, judgement = Attempts(planner, trees, outcomes, settings, read).last()
+        plan, units, judgement = Attempts(planner, trees, outcomes, settings, read, beyond).last()
         if late and any(f.status is Status.LEFT for f in plan.findings()):
             without -= late
             late = set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,18 @@ if TYPE_CHECKING:
     from amp_migrate.plan.unit_summary import UnitSummary
     from amp_migrate.project import Project
     from amp_migrate.report import Compared
+
+
+Beyond = Callable[[Collection[str]], Sequence[Source] | None]
+"""Gives all sources with those that import some files, which a plan edits; None where they are read already."""
+
+
+class Unread(Exception):
+    """A plan edits files that others import, which are not among the sources: all of them are."""
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        super().__init__("a plan edits what files out of sight import")
+        self.sources = sources
 
 
 @dataclass(slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from amp_migrate.output import progress
@@ -13,6 +14,7 @@ from amp_migrate.settings import Settings
 from amp_migrate.source.discover import Hit, Other, discover, folders, uses_apex
 
 if TYPE_CHECKING:
+    from amp_migrate.modules.select import Selection
     from amp_migrate.source.file import Source
 
 _NATIVE = re.compile(rb"\b(?:GradScaler|autocast)\b")
@@ -41,8 +43,8 @@ def run_paths(paths: Collection[str], settings: Settings, *, force_exclude: bool
         hits |= {hit.path: hit for hit in _native(others, wanted)}
     report.read = len(hits) + len(others)
     progress.at("looking for what Apex code leads to", report.read)
-    context = _context(hits, others, folders(paths))
-    _migrate(report, [*hits.values(), *context], settings)
+    context = _Context(hits, others, folders(paths))
+    _migrate(report, context, settings)
     from amp_migrate.dependencies.files import naming_apex
 
     if report.sources or any(True for _ in naming_apex(paths, settings)):
@@ -60,31 +62,57 @@ def _native(others: list[Other], wanted: re.Pattern[bytes]) -> Iterator[Hit]:
             yield Hit(other.path, data)
 
 
-def _context(hits: dict[str, Hit], others: list[Other], roots: list[str]) -> list[Hit]:
-    """Return the files that Apex or native code reaches or is reached from, though they do not use AMP themselves."""
-    seeds = {
-        path: hit.data + _SEED
-        for path, hit in hits.items()
-        if b"apex" in hit.data or _NATIVE.search(hit.data)
-    }
-    if not others or not any(b"apex" in hit.data for hit in hits.values()):
-        return []
-    from amp_migrate.modules.select import relevant
+class _Context:
+    """The files of a run: `hits`, and those that Apex or native code reaches or is reached from, without using AMP themselves.
 
-    named = {other.path: other for other in others if other.path not in hits}
-    contents: dict[str, bytes | Callable[[], bytes]] = {
-        **{path: hit.data for path, hit in hits.items()},
-        **seeds,
-        **{path: other.read for path, other in named.items()},
-    }
-    found = [path for path in relevant(contents, roots, _SEED) if path in named]
-    return [Hit(path, named[path].read()) for path in found if not named[path].ignored]
+    What only imports files that Apex code imports as well is read where a plan edits those.
+    """
+
+    def __init__(self, hits: dict[str, Hit], others: list[Other], roots: list[str]) -> None:
+        self._hits = hits
+        self._others = {other.path: other for other in others if other.path not in hits}
+        self._selection = self._selected(roots) if others else None
+        self._paths = self._selection.needed if self._selection is not None else []
+        self._changing: set[str] = set()
+
+    def _selected(self, roots: list[str]) -> Selection | None:
+        hits = self._hits
+        if not any(b"apex" in hit.data for hit in hits.values()):
+            return None
+        from amp_migrate.modules.select import Selection
+
+        seeds = {
+            path: hit.data + _SEED
+            for path, hit in hits.items()
+            if b"apex" in hit.data or _NATIVE.search(hit.data)
+        }
+        contents: dict[str, bytes | Callable[[], bytes]] = {
+            **{path: hit.data for path, hit in hits.items()},
+            **seeds,
+            **{path: other.read for path, other in self._others.items()},
+        }
+        return Selection(contents, roots, _SEED)
+
+    def files(self) -> list[Hit]:
+        """Return the files to read."""
+        others = (self._others[path] for path in self._paths if path in self._others)
+        found = (Hit(other.path, other.read()) for other in others if not other.ignored)
+        return [*self._hits.values(), *found]
+
+    def widened(self, paths: Collection[str]) -> bool:
+        """Take in what imports some files that change, and what that imports; tell whether there is any more."""
+        if self._selection is None:
+            return False
+        known = self._paths
+        self._changing.update(paths)
+        self._paths = self._selection.with_callers(self._changing)
+        return len(self._paths) > len(known)
 
 
 def run_text(name: str, data: bytes, settings: Settings) -> Report:
     """Migrate the bytes of one file that is not read from the disk."""
     report = Report()
-    _migrate(report, [Hit(name, data)], settings)
+    _migrate(report, _Context({name: Hit(name, data)}, [], []), settings)
     return report
 
 
@@ -107,8 +135,8 @@ def write_changes(report: Report) -> None:
     report.written = True
 
 
-def _migrate(report: Report, hits: list[Hit], settings: Settings) -> None:
-    sources = list(_decoded(hits, report.problems))
+def _migrate(report: Report, context: _Context, settings: Settings) -> None:
+    sources = list(_decoded(context.files(), report.problems))
     if not sources:
         return
     settings = with_api(settings, report)
@@ -121,12 +149,12 @@ def _migrate(report: Report, hits: list[Hit], settings: Settings) -> None:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        result = migrate(sources, settings)
+        result = migrate(sources, settings, beyond=partial(_beyond, context))
         again: list[str] = []
         if any(outcome.after is not None for outcome in result.outcomes):
             progress.at("checking that a second run changes nothing", len(sources))
             again = unstable(result, settings)
-    report.sources = {source.path: source for source in sources}
+    report.sources = {outcome.path: outcome.before for outcome in result.outcomes}
     report.findings = result.plan.findings()
     report.decisions = list(result.plan.decisions)
     tally = result.tally
@@ -145,6 +173,11 @@ def _migrate(report: Report, hits: list[Hit], settings: Settings) -> None:
             except UnwritableSource as error:
                 refused[error.path] = error.reason
     _withhold(report, refused)
+
+
+def _beyond(context: _Context, paths: Collection[str]) -> list[Source] | None:
+    """Return all sources with those that import some files that change; None where they are read already."""
+    return list(_decoded(context.files(), [])) if context.widened(paths) else None
 
 
 def with_api(settings: Settings, report: Report) -> Settings:

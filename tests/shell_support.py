@@ -73,7 +73,7 @@ class FakeEngine:
         ("remark()", "AMP102", Status.NOTE),
     )
 
-    def migrate(self, sources: list[Source], settings: Settings) -> SimpleNamespace:
+    def migrate(self, sources: list[Source], settings: Settings, **_: object) -> SimpleNamespace:
         self.settings = settings
         if self.crash:
             raise KeyError("a fault")

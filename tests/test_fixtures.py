@@ -23,7 +23,7 @@ from pyflakes import api, reporter
 
 from amp_migrate import engine
 from amp_migrate.commands.cli import codemod, main
-from amp_migrate.outcome import Result
+from amp_migrate.outcome import Beyond, Result
 from amp_migrate.settings import Settings
 from amp_migrate.source.file import Source
 
@@ -52,9 +52,13 @@ def _said(texts: _Texts, settings: Settings) -> Result:
     return _ENGINE([Source.from_bytes(name, text.encode()) for name, text in texts], settings)
 
 
-def migrate(sources: Sequence[Source], settings: Settings, **_: bool) -> Result:
+def migrate(
+    sources: Sequence[Source], settings: Settings, beyond: Beyond = lambda _: None, **_: bool
+) -> Result:
     """Return what the engine says about sources, whatever the bytes that their texts came from, and all notes."""
     known = _said(tuple((s.path, s.text) for s in sources), replace(settings, root=Path()))
+    if (more := beyond(known.plan.paths())) is not None:
+        return migrate(more, settings, beyond)
     pairs = zip(sources, known.outcomes, strict=True)
     outcomes = [replace(outcome, before=source) for source, outcome in pairs]
     return replace(known, outcomes=outcomes)

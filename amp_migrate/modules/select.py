@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from amp_migrate.facts.closure import closure
 from amp_migrate.modules.layout import INSTALLED, Folder, Layout
@@ -20,6 +20,7 @@ _IMPORT = re.compile(
     )""",
     re.MULTILINE | re.VERBOSE,
 )
+_BY_VALUE = re.compile(rb"\b(?:import_module|__import__|locate|instantiate|run_module|run_path)\b")
 _NAME = re.compile(rb"([\w.]+|\*)(?:\s+as\s+\w+)?")
 
 
@@ -32,16 +33,48 @@ def relevant(
     what all these import, and the files that import any of that, since they may call a function that changes.
     None of them where no file holds `mark`.
     """
-    imports = _Imports(files, roots)
-    seeds = {path for path in files if mark in imports.data(path)}
-    if not seeds:
-        return []
-    seeds |= {path for path in files if b"amp.scale_loss(" in imports.data(path)}
-    imports.follow_renamed()
-    users = set(closure(seeds, imports.importers))
-    core = set(closure(users, imports.imported))
-    found = set(closure(core | imports.callers(core), imports.imported))
-    return [path for path in files if path in found]
+    selection = Selection(files, roots, mark)
+    return selection.with_callers(selection.needed)
+
+
+class Selection:
+    """The files of a folder that belong to those whose bytes hold a mark."""
+
+    def __init__(
+        self, files: Mapping[str, Content], roots: Sequence[str] = (), mark: bytes = b"apex"
+    ) -> None:
+        """Read the bytes of the files, all of them where one holds `mark`."""
+        self._files = files
+        self._imports = _Imports(files, roots)
+        self._needed = self._marked(mark)
+        self._imports.forget()
+
+    @property
+    def needed(self) -> list[str]:
+        """The files that hold the mark or scale a loss, those that import one of them, and what all these import.
+
+        A file that imports some of that, and others by a name that is a value, is among them: it may run any.
+        """
+        return [path for path in self._files if path in self._needed]
+
+    def with_callers(self, paths: Iterable[str]) -> list[str]:
+        """Return the needed files with all others that import some of `paths`, and what those import."""
+        callers = self._imports.callers(self._needed, paths)
+        found = self._needed.union(closure(callers, self._imports.imported))
+        return [path for path in self._files if path in found]
+
+    def _marked(self, mark: bytes) -> set[str]:
+        imports = self._imports
+        seeds = {path for path in self._files if mark in imports.data(path)}
+        if not seeds:
+            return set()
+        seeds |= {path for path in self._files if b"amp.scale_loss(" in imports.data(path)}
+        imports.follow_renamed()
+        users = closure(seeds, imports.importers)
+        found = set(closure(users, imports.imported))
+        callers = imports.callers(found, found)
+        free = (path for path in callers if _BY_VALUE.search(imports.data(path)))
+        return found.union(closure(free, imports.imported))
 
 
 class _Imports:
@@ -82,16 +115,23 @@ class _Imports:
                     self._importers.setdefault(target, set()).add(importer)
         return self._importers.get(path, set())
 
-    def callers(self, core: set[str]) -> set[str]:
-        """Return the files outside that import one of `core`, also by way of a package's ``__init__``."""
-        found: set[str] = set()
-        queue = list(core)
+    def callers(self, core: Collection[str], paths: Iterable[str]) -> set[str]:
+        """Return the files outside of `core` that import one of `paths`.
+
+        What `core` imports of it by itself, or a package by its ``__init__``, may be imported from there.
+        """
+        queue = list(paths)
+        found = set(queue)
         for path in queue:
-            for importer in self.importers(path) - found - core:
+            for importer in self.importers(path) - found:
                 found.add(importer)
-                if self._layout.package(importer.replace("\\", "/")):
+                if importer in core or self._layout.package(importer.replace("\\", "/")):
                     queue.append(importer)
-        return found
+        return found.difference(core)
+
+    def forget(self) -> None:
+        """Let go of the bytes; what they import is known."""
+        self._data.clear()
 
     def follow_renamed(self) -> None:
         """Find the packages that their files import by another name than that of their folder."""

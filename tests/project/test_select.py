@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amp_migrate.modules.select import relevant
+from amp_migrate.modules.select import Selection, relevant
 
 APEX = b"from apex import amp\n"
 
@@ -43,6 +43,31 @@ def test_other_callers_of_a_touched_module() -> None:
     files["second.py"] += b"import tools\n"
     files["tools.py"] = b"import more\n"
     assert relevant(files)[3:] == ["second.py", "tools.py"]
+
+
+def test_callers_of_files_that_change_alone() -> None:
+    """What only imports the same files is needed where one of those changes, or where it may import any."""
+    files = {
+        "main.py": APEX + b"from lib import engine, nets\n",
+        "lib/__init__.py": b"from .engine import train\n",
+        "lib/engine.py": b"def train(): pass\n",
+        "lib/nets.py": b"",
+        "second.py": b"from lib import train\nimport tools\n",
+        "third.py": b"import lib.nets\n",
+        "tools.py": b"",
+    }
+    needed = ["main.py", "lib/__init__.py", "lib/engine.py", "lib/nets.py"]
+    selection = Selection(files)
+    assert selection.needed == selection.with_callers(["main.py"]) == needed
+    assert selection.with_callers(["lib/nets.py"]) == [*needed, "third.py"]
+    assert selection.with_callers(["lib/engine.py"]) == [
+        *needed,
+        "second.py",
+        "third.py",
+        "tools.py",
+    ]
+    files["third.py"] += b"import importlib\nimportlib.import_module(name)\n"
+    assert Selection(files).needed == [*needed, "third.py"]
 
 
 def test_forms_of_imports() -> None:
