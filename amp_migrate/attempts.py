@@ -14,6 +14,7 @@ from amp_migrate.plan.model import Edit, Plan, Status
 from amp_migrate.plan.planner import Planner
 from amp_migrate.plan.refusal import OPTED_OUT, Refusal, edited_against_a_comment
 from amp_migrate.processes import each
+from amp_migrate.project.once import forget
 from amp_migrate.project.programs import running
 from amp_migrate.project.reach import coming_to
 from amp_migrate.protocol.faults import Place
@@ -22,15 +23,16 @@ from amp_migrate.settings import Settings
 if TYPE_CHECKING:
     from amp_migrate.check.training import Judge, Judgement
     from amp_migrate.plan.unit_summary import UnitSummary
+    from amp_migrate.project import Project
     from amp_migrate.rules.guards.leftovers import Made
 
 
 class Attempts:
     """Plans and rewrites some files. The new texts go into `outcomes`.
 
-    `read` keeps the first and the last project of texts that the check reads, and what it refused: a second run over
-    the new texts reads them again, and refuses what is no other edit of the same file. `beyond` gives the sources with
-    what imports files that change.
+    `read` keeps the last project of texts that passed the check, and what it refused: a second run over the new texts
+    reads them again, and refuses what is no other edit of the same file. `beyond` gives the sources with what imports
+    files that change.
     """
 
     def __init__(
@@ -66,14 +68,19 @@ class Attempts:
             failures = self._apply(plan) or self._lost() or self._refused_before()
             judgement = None if failures else self._judgement(plan)
             if judgement is not None:
-                made = [judgement.project] if judgement.project is not None else []
-                self._read.projects[1:] = made
                 failures = self._untrue(judgement)
+                self._keep(judgement.project, passed=not failures)
             if not failures:
                 self._doubt(judgement)
                 return plan, units, judgement
             for failure in failures:
                 self._planner.refuse(failure, self._refused)
+
+    def _keep(self, project: Project | None, *, passed: bool) -> None:
+        """Keep the project of texts that passed for a second run; what was worked out for others goes."""
+        self._read.project = project if passed else None
+        if project is not None and not passed:
+            forget(project)
 
     def _doubt(self, judgement: Judgement | None) -> None:
         """Note what the check still says against texts of which every file was refused already."""
@@ -163,7 +170,7 @@ class Attempts:
 
         rest = {path: tree for path, tree in self._trees.items() if path not in staying}
         project = build(rest) if staying else self._planner.project
-        return Judge(rest, project, self._settings.jobs, self._read.projects)
+        return Judge(rest, project, self._settings.jobs, self._read.project)
 
     def _untrue(self, judgement: Judgement) -> list[Refusal]:
         """Return why texts are no training as native AMP wants it."""

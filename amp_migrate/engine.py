@@ -57,7 +57,7 @@ def migrate(
 def _migrated(
     sources: Sequence[Source], settings: Settings, notes: bool, read: Read, beyond: Beyond
 ) -> Result:
-    known = read.projects[-1] if read.projects else None
+    known = read.project
     parsed, outcomes = _parse(sources, known)
     if known is not None and {path: m.tree for path, m in known.modules.items()} != parsed:
         known = None

@@ -58,11 +58,11 @@ class Tally:
 class Read:
     """What the check of one run leaves for a second one over its texts.
 
-    `projects` are those of the texts that it read, last the new ones; `refused` says why new texts of files were not
-    used, by path, old and new text.
+    `project` is that of the texts which passed last; `refused` says why new texts of files were not used, by path, old
+    and new text.
     """
 
-    projects: list[Project] = field(default_factory=list)
+    project: Project | None = None
     refused: dict[tuple[str, str, str], Refusal] = field(default_factory=dict)
 
 

@@ -7,7 +7,7 @@ a training.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -23,6 +23,7 @@ from amp_migrate.check.swallowed import is_swallowed
 from amp_migrate.facts.tree import Tree
 from amp_migrate.processes import each
 from amp_migrate.project import Project, build
+from amp_migrate.project.once import forget
 from amp_migrate.protocol.check import faults
 from amp_migrate.protocol.code.program import Program, program_of
 from amp_migrate.protocol.faults import Breach, Fault, Place, Trouble
@@ -61,7 +62,7 @@ class Judge:
     """Holds new texts of a training against the protocol of native AMP and against the old texts.
 
     `before` holds every file, and `project` is made of them. Files that nothing connects are judged apart, as if each
-    program were given alone; what is asked of them is worked out once. `read` are projects whose texts were read before.
+    program were given alone; what is asked of them is worked out once. `read` is a project of texts that were judged before.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class Judge:
         before: Mapping[str, Tree],
         project: Project,
         jobs: int = 1,
-        read: Sequence[Project] = (),
+        read: Project | None = None,
     ) -> None:
         self._before = before
         self._project = project
@@ -129,7 +130,10 @@ class Judge:
 
         def judged(key: tuple[int, tuple[tuple[str, str], ...], Claims]) -> Judgement:
             number, texts, own = key
-            return replace(self._judged(number, trees, dict(texts), own), project=None)
+            judgement = self._judged(number, trees, dict(texts), own)
+            if judgement.project is not None:
+                forget(judgement.project)
+            return replace(judgement, project=None)
 
         fresh = [key for key in keys if key not in self._known]
         self._known |= zip(fresh, each(judged, fresh, self._jobs), strict=True)
@@ -162,12 +166,10 @@ class Judge:
     def _built(self, trees: Mapping[str, Tree]) -> Project:
         """Return the project of some texts, the one that was read before where there is one."""
         texts = {path.replace("\\", "/"): tree.text for path, tree in trees.items()}
-        known = (
-            project
-            for project in self._read
-            if {module.path: module.tree.text for module in project.modules.values()} == texts
-        )
-        return next(known, None) or build(trees)
+        known = self._read
+        if known is not None and {m.path: m.tree.text for m in known.modules.values()} == texts:
+            return known
+        return build(trees)
 
     def _program(self, number: int) -> Program:
         """Return the old texts of a group of files, read as a program."""

@@ -37,3 +37,8 @@ def kept(project: Project, asked: object, make: Callable[[], Answer]) -> Answer:
     if asked not in project.answers:
         project.answers[asked] = make()
     return cast(Answer, project.answers[asked])
+
+
+def forget(subject: Asked) -> None:
+    """Let go of all answers to questions about something, as nothing asks about it any more."""
+    subject.answers.clear()
