@@ -26,7 +26,7 @@ from amp_migrate.training.reads.parts import Parts
 from amp_migrate.training.reads.refusing import Refusing
 from amp_migrate.training.reads.runs import Runs
 from amp_migrate.training.reads.unseen import Unseen, is_known
-from amp_migrate.training.reads.whole import Whole
+from amp_migrate.training.reads.whole import Whole, is_picked
 from amp_migrate.training.reads.writes import Writes, Writing
 from amp_migrate.training.steps import runs_backward
 
@@ -251,11 +251,14 @@ class Training(Happening):
             name = one_name(function.module, node.value)
             read = Event(Kind.READ_GRAD, node, self.objects.training(owners), network=name)
             yield from _reads(read, self._whole.in_turn(function.module, node, node.value))
-        elif use in KEEPING or (use is not None and not self._is_part(function, node.value)):
+        elif use in KEEPING or (use is not None and not self._is_part(function, node)):
             yield Event(KEEPING.get(use, Kind.ZERO_GRAD), node, self.objects.training(owners))
 
-    def _is_part(self, function: Function, node: ast.expr) -> bool:
-        """Tell whether an expression is one parameter of a network that an optimizer trains, spelt out from there."""
+    def _is_part(self, function: Function, gradient: ast.Attribute) -> bool:
+        """Tell whether a gradient is that of one parameter of a trained network, spelt out from there, or picked by name."""
+        if is_picked(function.module, gradient):
+            return True
+        node = gradient.value
         while isinstance(node, ast.Attribute):
             node = node.value
             if self.objects.training(self.objects.groups(function.module, node)):

@@ -38,6 +38,23 @@ class Whole:
         return frozenset()
 
 
+def is_picked(module: Module, gradient: ast.Attribute) -> bool:
+    """Tell whether a loop over parameters and their names comes to a gradient by the name, and so to those of some alone."""
+    tests: list[ast.expr] = []
+    for up in module.tree.ancestors(gradient):
+        if isinstance(up, ast.If):
+            tests.append(up.test)
+        if isinstance(up, ast.For):
+            names = _named(up.target)
+            if names & _named(gradient.value):
+                return any((names - _named(gradient.value)) & _named(test) for test in tests)
+    return False
+
+
+def _named(node: ast.expr) -> set[str]:
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+
+
 def _networks(module: Module, node: ast.expr) -> Iterator[ast.expr]:
     """Yield the networks all of whose trained parameters an expression hands out."""
     if isinstance(node, Comprehension):
