@@ -1,4 +1,4 @@
-"""When Apex is on already: at calls of a function that initializes in other runs (``infer(model, is_validation=True)``), or too late."""
+"""When Apex is on already: at calls of a function that initializes in other runs (``infer(model, is_validation=True)``), or only in what an autocast block runs."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from amp_migrate.flow.condition import Condition, conjunction, conjuncts, negate
 from amp_migrate.placement.making.creation import Creation
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import CallSite, Function, Project
-from amp_migrate.project.reach import is_of_another, reached_by
+from amp_migrate.project.reach import is_of_another
 from amp_migrate.project.rounds import may_follow
+from amp_migrate.protocol.code.program import program_of
 
 Told = Callable[[str, Function, list[Creation], bool], bool]
 
@@ -82,11 +83,12 @@ def asked_early(
     scaler: str | None,
 ) -> None:
     """Raise `Cannot` where a statement makes the GradScaler that an autocast block around it asks."""
-    calls = [n for n in every(node) if isinstance(n, ast.Call)]
+    program = program_of(project)
     asked = ast.parse(scaler or "None", mode="eval").body
     for maker in (creation.site.function for creation in creations):
+        above = program.above(maker)
         if not is_of_another(project, maker, function, asked) and any(
-            maker in reached_by(project, call) for call in calls
+            program.enters(part, above) for part in every(node)
         ):
             raise Cannot(
                 "AMP901",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 from amp_migrate.check.apex.assumed import Facts, Initialize
 from amp_migrate.check.apex.related import Related
@@ -157,21 +157,21 @@ class Scalers:
 
     def _early(self, new: Side, native: Casting) -> Iterator[tuple[Key, Difference]]:
         """Yield the blocks that ask a GradScaler whether it is on, and make it in what they run."""
-        project, groups = new.project, new.program.training.objects.groups
-        made = [(f, call) for f, call in native.enabled.makers if not is_off(call)]
-        for module, block in project.nodes(ast.With):
-            function = project.function_of(module, block)
+        groups = new.program.training.objects.groups
+        for module, block in new.project.nodes(ast.With):
             for context in (item.context_expr for item in block.items):
-                asked = _asked(context) if self._is_new(function, context) else []
-                held = frozenset().union(*(groups(module, node) for node in asked))
-                calls = [n for s in block.body for n in parts(s) if isinstance(n, ast.Call)]
-                if held and any(
-                    not all(is_of_another(project, maker, function, node) for node in asked)
-                    and (call in calls or any(maker in reached_by(project, c) for c in calls))
-                    and groups(maker.module, call) & held
-                    for maker, call in made
-                ):
-                    yield differs(function, context, _EARLY)
+                asked = _asked(context)
+                held = {name for node in asked for name in groups(module, node)}
+                function = new.project.function_of(module, context)
+                if held and self._is_new(function, context):
+                    made = [m for m in native.enabled.makers if held & groups(m[0].module, m[1])]
+                    own = partial(is_of_another, new.project, function=function)
+                    if any(
+                        not all(own(maker, asked=node) for node in asked)
+                        and _makes(new, block, maker, call)
+                        for maker, call in made
+                    ):
+                        yield differs(function, context, _EARLY)
 
     def _is_new(self, function: Function, node: ast.expr) -> bool:
         """Tell whether a call stands in a function of the old text nowhere."""
@@ -190,6 +190,18 @@ def _asked(context: ast.expr) -> list[ast.expr]:
     asking = parts(enabled) if enabled is not None else ()
     calls = (node for node in asking if isinstance(node, ast.Call) and asks_scaler(node))
     return [call.func.value for call in calls if isinstance(call.func, ast.Attribute)]
+
+
+def _makes(new: Side, block: ast.With, maker: Function, call: ast.Call) -> bool:
+    """Tell whether what a block runs makes a GradScaler that may be on."""
+    if is_off(call):
+        return False
+    above = new.program.above(maker)
+    return any(
+        node is call or new.program.enters(node, above)
+        for statement in block.body
+        for node in parts(statement)
+    )
 
 
 def _binds(module: Module, name: str) -> set[ast.AST]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 
 from amp_migrate.facts.closure import closure
@@ -90,6 +91,17 @@ class Program:
             if any(wanted(event) for events in held.values() for event in events)
         }
         return frozenset(closure(found, self._held_by.__getitem__))
+
+    def above(self, *functions: Function) -> frozenset[Function]:
+        """Return some functions and lambdas, and those of which a run may come to one of them."""
+        return frozenset(closure(functions, self.calls.holders))
+
+    def enters(self, node: ast.AST, functions: AbstractSet[Function]) -> bool:
+        """Tell whether a call, a read attribute or a context runs one of some functions by itself."""
+        run = self.calls.at(node)
+        if isinstance(node, ast.Call):
+            run = [*run, *self.calls.of(node), *self.calls.run(node), *self.calls.handed(node)]
+        return not functions.isdisjoint(run)
 
     @cached_property
     def _held_by(self) -> dict[Function, tuple[Function, ...]]:

@@ -112,5 +112,8 @@ def _run(context: Context, module: Module, node: ast.AST, first: bool) -> Iterat
     for event in happens.get(node, ()):
         if event.kind is Kind.SHARED:
             yield from event.networks
-            yield from ((_PART, name) for name in (event.within if first else event.networks))
-            yield from () if first else event.within
+            if first:
+                yield from ((_PART, name) for name in event.within)
+            else:
+                yield from event.within
+                yield from ((_PART, name) for name in event.networks)

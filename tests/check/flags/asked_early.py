@@ -28,7 +28,7 @@ class Trainer:
     def fit(self, loader):
         for x, y in loader:
             {outside}
-            loss = self.compute(x, y)
+            loss = {computed}
             self.opt.zero_grad()
             with amp.scale_loss(loss, self.opt) as scaled_loss:
                 scaled_loss.backward()
@@ -62,7 +62,7 @@ class Trainer:
         for x, y in loader:
             {outside}
             with torch.cuda.amp.autocast({asked}):
-                loss = self.compute(x, y)
+                loss = {computed}
             self.opt.zero_grad()
             self.scaler.scale(loss).backward()
             self.scaler.step(self.opt)
@@ -74,29 +74,39 @@ Trainer(torch.nn.Linear(7, 3)).fit([(torch.randn(6, 7), torch.randn(6, 3))])
 _ASKS, _BLOCK = "enabled=self.scaler.is_enabled()", "torch.cuda.amp.autocast("
 
 
-def _training(name: str, inside: str, outside: str, asked: str, fault: tuple[str, str]) -> Training:
-    before = _BEFORE.format(inside=inside, outside=outside)
-    after = _AFTER.format(inside=inside, outside=outside, asked=asked)
-    return Training(name, {"train.py": before}, {"train.py": after}, {name: (fault,)})
+def _training(
+    name: str,
+    fault: tuple[str, str],
+    *,
+    inside: str = "pass",
+    outside: str = "pass",
+    computed: str = "self.compute(x, y)",
+    asked: str = "",
+) -> Training:
+    given = {"inside": inside, "outside": outside, "computed": computed}
+    after = _AFTER.format(asked=asked, **given)
+    return Training(
+        name, {"train.py": _BEFORE.format(**given)}, {"train.py": after}, {name: (fault,)}
+    )
 
 
+_ASKED = (_BLOCK, f"{_BLOCK}{_ASKS}")
 ASKED_EARLY = [
+    _training("a block runs what makes the GradScaler", _ASKED, inside="self.ensure()"),
     _training(
-        "what a block runs makes the GradScaler that it asks",
-        "self.ensure()",
-        "pass",
-        "",
-        (_BLOCK, f"{_BLOCK}{_ASKS}"),
+        "a block calls a lambda that makes the GradScaler",
+        _ASKED,
+        outside="compute = lambda: (self.ensure(), self.compute(x, y))[1]",
+        computed="compute()",
     ),
     _training(
-        "a block makes the GradScaler that it asks",
-        "pass",
-        "self.ensure()",
-        _ASKS,
+        "a block makes the GradScaler",
         (
             f"            self.ensure()\n            with {_BLOCK}{_ASKS}):\n",
             f"            with {_BLOCK}{_ASKS}):\n                self.ensure()\n",
         ),
+        outside="self.ensure()",
+        asked=_ASKS,
     ),
 ]
 
