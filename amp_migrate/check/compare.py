@@ -19,6 +19,7 @@ from amp_migrate.check.events.traces import Automaton, Difference
 from amp_migrate.check.gradients.clipped import clipped
 from amp_migrate.check.gradients.inside import stepped_inside
 from amp_migrate.check.gradients.joint import apart
+from amp_migrate.check.gradients.left import divided
 from amp_migrate.check.gradients.mixed import mixed_up
 from amp_migrate.check.gradients.passed import passed
 from amp_migrate.check.gradients.scaled import unscaled
@@ -92,6 +93,7 @@ def compare(before: Program, after: Program, claims: Claims) -> Comparison:
         *mixed_up(old, new),
         *clipped(old, new),
         *passed(old, new, claims),
+        *divided(old, new, every, claims),
         *computed(old, new, every, claims),
     )
     for name, difference in (*forwards.differences(), *others):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 
 from amp_migrate.facts.paths import all_given, outward
@@ -112,7 +113,7 @@ class Objects:
         found = self._told_apart(held)
         self.results.of({group for optimizer in found for group in optimizer.groups})
         for optimizer in found:
-            made = self.results.of(optimizer.groups)
+            made = self._makers_alone(self.results.of(optimizer.groups), optimizer.groups)
             optimizer.networks, optimizer.within = self._trained(made)
             optimizer.inside = self._inside(made)
             for scaler, groups in steps:
@@ -233,6 +234,20 @@ class Objects:
     def _receiver(self, module: Module, call: ast.Call) -> tuple[str, Groups]:
         assert isinstance(call.func, ast.Attribute)
         return ast.unparse(call.func.value), self.groups(module, call.func.value)
+
+    def _makers_alone(self, calls: list[Call], groups: AbstractSet[int]) -> list[Call]:
+        """Return those of the calls that give an optimizer which are not given it; all of them where there are none."""
+        return [call for call in calls if not self._is_given(*call, groups)] or calls
+
+    def _is_given(self, module: Module, call: ast.Call, groups: AbstractSet[int]) -> bool:
+        """Tell whether a call gets an optimizer, by itself or in a list that stands there."""
+        return any(
+            groups & self.groups(module, part)
+            for argument in all_given(call)
+            for part in (
+                argument.elts if isinstance(argument, ast.List | ast.Tuple) else [argument]
+            )
+        )
 
     def _trained(self, made: list[Call]) -> tuple[set[int] | None, set[int]]:
         """Return the networks whose parameters the calls get that made an optimizer, and what those are parts of."""

@@ -24,6 +24,7 @@ from check.decisions.staying import STAYING
 from check.elsewhere.astray import ASTRAY
 from check.elsewhere.in_closures import IN_CLOSURES
 from check.elsewhere.later import LATER
+from check.elsewhere.left_scaled import LEFT_SCALED, LEFT_UNTOLD
 from check.elsewhere.made_anew import MADE_ANEW
 from check.elsewhere.moved import MOVED
 from check.elsewhere.nested import NESTED
@@ -66,7 +67,7 @@ EVERY = (
     *BEHIND, *INSIDE, *STEPPED, *EARLY, *SPEEDS, *ANEW, *TURNED_OFF, *MOVED, *PLAIN, *PRODUCTS, *DONE, *PLACEHOLDERS,
     *SHARED_WEIGHTS, *MADE_ANEW, *WHOLE_RESULTS, KEPT, *KEPT_BY, *UNPACKED, *IN_CLOSURES, *ADVERSARIES, *AGENTS,
     *DISTILLING, *FINETUNING, *REARRANGED, *STAYING, *LATER,
-    *ASTRAY, *SET_LATER, *INPUTS_LATER, *PASSED, GIVEN_ON, *ASKED_EARLY, *BACKENDS, *NESTED,
+    *ASTRAY, *SET_LATER, *INPUTS_LATER, *PASSED, GIVEN_ON, *ASKED_EARLY, *BACKENDS, *NESTED, *LEFT_SCALED,
 )  # fmt: skip
 
 
@@ -91,6 +92,7 @@ def test_a_sound_migration_passes(training: Training) -> None:
         *UNTOLD,
         *PLAIN_UNTOLD,
         *PASSED_UNTOLD,
+        *LEFT_UNTOLD,
         *KEPT_NO_MORE,
         *UNPACKED_OTHERWISE,
         *BACKENDS_MIXED,

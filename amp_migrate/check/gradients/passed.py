@@ -10,7 +10,6 @@ from amp_migrate.check.events.claims import MOVES, SAYS, Claims
 from amp_migrate.check.events.sides import Key, Side, changed
 from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.check.gradients.scaled import backwards
-from amp_migrate.check.gradients.waiting import of_block
 from amp_migrate.facts.paths import tail
 from amp_migrate.project import Function
 from amp_migrate.project.once import once
@@ -18,6 +17,7 @@ from amp_migrate.protocol.certain.memory import CertainMemory
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.code.programs import Programs
 from amp_migrate.protocol.faults import Breach, Fault
+from amp_migrate.protocol.left_scaled import of_block
 from amp_migrate.protocol.machine import Moved, Unmoved
 from amp_migrate.protocol.run.blind import Search
 from amp_migrate.training.events import Event, Kind
@@ -60,7 +60,7 @@ def passed(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Differen
         for function in () if stays else old.functions[name]:
             for call, _, by_apex in backwards(old, function):
                 if by_apex and not claims.drops(function):
-                    fed[call] = of_block(old, function, call)
+                    fed[call] = of_block(old.program, function, call)
                     names |= dict.fromkeys(fed[call], name)
                     homes += [(number, function) for number in fed[call]]
     steps = _steps(old) if fed else {}

@@ -9,15 +9,13 @@ from dataclasses import dataclass
 from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.gradients.scaled import backwards
 from amp_migrate.facts.mark import Mark
-from amp_migrate.facts.paths import argument, path, tail
-from amp_migrate.project import Function, Module, Project
+from amp_migrate.facts.paths import path
 from amp_migrate.protocol.certain.memory import CertainMemory
 from amp_migrate.protocol.code.programs import Programs
 from amp_migrate.protocol.faults import Breach, Fault
+from amp_migrate.protocol.left_scaled import of_block
 from amp_migrate.protocol.machine import Moved, Unmoved
 from amp_migrate.protocol.run.blind import Search
-from amp_migrate.training.bindings import bound_value, unpacked
-from amp_migrate.training.contexts import around
 from amp_migrate.training.events import Event, Kind
 from amp_migrate.training.objects import Objects
 
@@ -103,7 +101,7 @@ def fed(old: Side, new: Side) -> dict[ast.AST, frozenset[int]]:
     found: dict[ast.AST, frozenset[int]] = {}
     for name in old.functions.keys() & new.functions.keys():
         given = {
-            label: of_block(old, function, call)
+            label: of_block(old.program, function, call)
             for function in old.functions[name]
             for call, label, by_apex in backwards(old, function)
             if by_apex
@@ -114,30 +112,6 @@ def fed(old: Side, new: Side) -> dict[ast.AST, frozenset[int]]:
                 if scaled and given.get(label):
                     found[call] = frozenset(same[n] for n in given[label] if n in same)
     return found
-
-
-def of_block(old: Side, function: Function, backward: ast.Call) -> frozenset[int]:
-    """Return the optimizers that the block of Apex around a backward names."""
-    objects, found = old.program.training.objects, set[int]()
-    for call in around(function.module, backward):
-        if isinstance(call, ast.Call) and tail(call) == "scale_loss":
-            named = argument(call, "optimizers", 1)
-            parts = () if named is None else _parts(old.project, function.module, named)
-            for node in parts:
-                found |= objects.optimizers_of(function.module, node)
-    return frozenset(found)
-
-
-def _parts(project: Project, module: Module, given: ast.expr) -> Iterator[ast.expr]:
-    """Yield the items of a list or tuple, by whatever name it goes."""
-    held = [given]
-    if isinstance(given, ast.Name):
-        bound = module.scopes.bound(given)
-        held += [
-            v for b in bound for v in (bound_value(module, b), *unpacked(project, module, b)) if v
-        ]
-    for value in held:
-        yield from value.elts if isinstance(value, ast.List | ast.Tuple) else [value]
 
 
 def same_optimizers(old: Side, new: Side) -> dict[int, int]:

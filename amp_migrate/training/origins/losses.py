@@ -6,13 +6,13 @@ import ast
 from functools import cached_property, partial
 
 from amp_migrate.facts.below import children
-from amp_migrate.facts.paths import tail
+from amp_migrate.facts.paths import argument, tail
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.flow.cfg.graph import Graph
 from amp_migrate.project import Anonymous, Function, Project
 from amp_migrate.training.beliefs import ARRAYS, HAND_OUT_STATE, HAND_OUT_WEIGHTS, WEIGHTS
 from amp_migrate.training.bindings import returned, run_first, wholes
-from amp_migrate.training.contexts import keeps_no_graph
+from amp_migrate.training.contexts import keeps_no_graph, scales_loss
 from amp_migrate.training.objects import COPY, Objects
 from amp_migrate.training.origins.called_lambdas import CalledLambdas
 from amp_migrate.training.origins.collected import Collected, item
@@ -107,6 +107,9 @@ class Losses:
         cast = stops is not None
         if self._is_cut_off(where, part) if stops is None else self._is_settled(where, part, stops):
             return Step()
+        if isinstance(part, ast.Call) and scales_loss(self._project, where.module, part):
+            if (loss := argument(part, "loss", 0)) is not None:
+                return Step((), [Origin(where, loss)])
         if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Load):
             if made := item(self._project, self.reached, where, part):
                 return Step((), made)

@@ -32,6 +32,14 @@ START = HEAD + IMPORT + PARTS + INIT
 WHOLE = START + LOOP + FORWARD + ZERO + BACKWARD + STEP
 NATIVE = HEAD + PARTS + "scaler = torch.cuda.amp.GradScaler()\n"
 NATIVE_FORWARD = "    with torch.cuda.amp.autocast():\n        output = model(images)\n        loss = criterion(output, labels)\n"
+TWO = """\
+encoder, head = torch.nn.Linear(4, 4).cuda(), torch.nn.Linear(4, 2).cuda()
+encoder_optimizer = torch.optim.SGD(encoder.parameters(), lr=0.1)
+head_optimizer = torch.optim.SGD(head.parameters(), lr=0.1)
+[encoder, head], [encoder_optimizer, head_optimizer] = amp.initialize(
+    [encoder, head], [encoder_optimizer, head_optimizer], opt_level="O1"
+)
+"""
 TRAIN_STEP = """\
 def train_step(model, optimizer, images):
     loss = model(images).sum()
@@ -144,6 +152,7 @@ PROGRAMS: dict[str, str | dict[str, str]] = {
     "    train_step(model, optimizer, images)\n    if overflowed():\n        print(i)\n",
     "AMP205": START + f"{EXAMPLE}\n" + WHOLE[len(START) :],
     "AMP213": f"{HEAD}{PARTS}{EXAMPLE}\ntrainer = Trainer(model, optimizer)\n{LOOP}{ZERO}{FORWARD}    trainer.step(loss)\n",
+    "AMP214": f"{HEAD}{IMPORT}{PARTS}{TWO}{LOOP}    encoder_optimizer.zero_grad()\n    head_optimizer.zero_grad()\n{IN_LOOP}\n",
     "AMP303": f"import torch\nmodel = torch.nn.Linear(4, 2)\n{EXAMPLE}\n",
     "AMP306": "import torch\nfrom apex.fp16_utils import FP16_Optimizer, network_to_half\n"
     "model = torch.nn.Linear(4, 2).cuda()\ncriterion = torch.nn.CrossEntropyLoss()\n"

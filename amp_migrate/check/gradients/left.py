@@ -1,0 +1,45 @@
+"""Whether a run says of gradients that Apex left multiplied by the loss scale that they are divided by it now."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from amp_migrate.check.apex.assumed import Initialize
+from amp_migrate.check.events.claims import LEFT, Claims
+from amp_migrate.check.events.sides import Key, Side, changed, key
+from amp_migrate.check.events.traces import Difference, Label, Step
+from amp_migrate.facts.paths import tail
+from amp_migrate.protocol.faults import Place
+from amp_migrate.protocol.left_scaled import left_scaled
+
+_UNTOLD = "gives gradients to an optimizer that its scale_loss does not name, and no rule says that they are unscaled now:"
+
+
+def divided(
+    old: Side, new: Side, every: Sequence[Initialize], claims: Claims
+) -> Iterator[tuple[Key, Difference]]:
+    """Yield the backward passes whose gradients Apex left scaled and used, where GradScaler divides them."""
+    if all(item.on is None for item in every):
+        return
+    rewritten = {
+        name
+        for name, _ in changed(old, new)
+        if not any(tail(c) == "scale_loss" for f in new.functions[name] for c in f.calls)
+    }
+    for left in left_scaled(old.program) if rewritten else ():
+        place = Place(left.function.module.path, left.backward.lineno)
+        name = key(left.function)
+        if name in rewritten and not claims.drops(left.function) and not claims.say(LEFT, place):
+            yield (
+                name,
+                Difference(
+                    (
+                        Step(
+                            Label(f"`{ast.unparse(left.backward)}` {_UNTOLD}"),
+                            place,
+                            left.used.place,
+                        ),
+                    )
+                ),
+            )

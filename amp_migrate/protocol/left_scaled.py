@@ -1,0 +1,137 @@
+"""Gradients that Apex left multiplied by the loss scale: those of optimizers that a `scale_loss` block does not name."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from amp_migrate.facts.paths import argument, outward, tail
+from amp_migrate.project import Function, Module, Project
+from amp_migrate.project.once import once
+from amp_migrate.protocol.certain.memory import CertainMemory
+from amp_migrate.protocol.code.program import Program
+from amp_migrate.protocol.code.programs import Programs
+from amp_migrate.protocol.faults import Breach, Fault
+from amp_migrate.protocol.machine import Moved, Unmoved
+from amp_migrate.protocol.run.blind import Search
+from amp_migrate.training.bindings import bases, bound_value, unpacked
+from amp_migrate.training.contexts import around
+from amp_migrate.training.events import Event, Kind
+
+Named = Mapping[ast.AST, frozenset[int]]
+_CLEARING = (Kind.ZERO_GRAD, Kind.MAKE, Kind.ABSENT)
+
+
+@dataclass(frozen=True)
+class LeftScaledMachine(Unmoved):
+    """Follows what one backward, which `leaves` them scaled, adds to the gradients of an optimizer by its number.
+
+    `named` are the optimizers that the block of Apex around each backward names.
+    """
+
+    number: int
+    leaves: ast.AST
+    named: Named
+
+    def starts(self, called: bool) -> tuple[Hashable, ...]:
+        """There are no gradients when a program begins."""
+        return (False,)
+
+    def move(self, state: Hashable, event: Event, visited: bool) -> Moved:
+        """Return what an event makes of whether scaled gradients are left."""
+        if event.kind is Kind.BACKWARD:
+            if event.node is self.leaves:
+                return Moved((True,))
+            met = bool(state) and self.number in self.named.get(event.node, ())
+            return Moved((state,), (Breach.MIXED,) if met else ())
+        own = event.optimizers is None or self.number in event.optimizers
+        if event.kind in _CLEARING and own:
+            return Moved((False,))
+        if event.kind is Kind.STEP and own and state and (visited or event.certain):
+            return Moved((state,), (Breach.SCALED_STEP,))
+        return Moved((state,))
+
+
+class Left(NamedTuple):
+    """A backward whose block leaves gradients scaled, the number of their optimizer, and where they are used first."""
+
+    function: Function
+    backward: ast.Call
+    optimizer: int
+    used: Fault
+
+
+@once
+def left_scaled(program: Program) -> tuple[Left, ...]:
+    """Return where Apex steps on gradients that a block left scaled, or adds those of another loss to them."""
+    objects = program.training.objects
+    if len(objects.optimizers) < 2:
+        return ()
+    made = (o for o in objects.optimizers if o.number not in objects.of_unknown_origin)
+    known = {o.number for o in made if o.networks}
+    named: dict[ast.AST, frozenset[int]] = {}
+    left: list[tuple[Function, ast.Call, int]] = []
+    for function, event in _backwards(program):
+        assert isinstance(event.node, ast.Call)
+        given = named[event.node] = of_block(program, function, event.node)
+        if given and given.isdisjoint(objects.of_unknown_origin):
+            lacking = known.intersection(event.optimizers or ()) - given
+            left += [(function, event.node, number) for number in sorted(lacking)]
+    frozen = _frozen(program) if left else frozenset()
+    part = program.of_gradients
+    search, programs = Search(part, CertainMemory(part)), Programs(part)
+    found: list[Left] = []
+    for function, backward, number in left:
+        if number not in frozen:
+            machine = LeftScaledMachine(number, backward, named)
+            faults = search.run(machine, programs.of_optimizers([number])).faults()
+            found += [Left(function, backward, number, fault) for fault in faults[:1]]
+    return tuple(found)
+
+
+def of_block(program: Program, function: Function, backward: ast.Call) -> frozenset[int]:
+    """Return the optimizers that the block of Apex around a backward names."""
+    objects, found = program.training.objects, set[int]()
+    for call in around(function.module, backward):
+        if isinstance(call, ast.Call) and tail(call) == "scale_loss":
+            named = argument(call, "optimizers", 1)
+            parts = () if named is None else _parts(program.project, function.module, named)
+            for node in parts:
+                found |= objects.optimizers_of(function.module, node)
+    return frozenset(found)
+
+
+def _parts(project: Project, module: Module, given: ast.expr) -> Iterator[ast.expr]:
+    """Yield the items of a list or tuple, by whatever name it goes."""
+    held = [given]
+    if isinstance(given, ast.Name):
+        bound = module.scopes.bound(given)
+        held += [
+            v for b in bound for v in (bound_value(module, b), *unpacked(project, module, b)) if v
+        ]
+    for value in held:
+        yield from value.elts if isinstance(value, ast.List | ast.Tuple) else [value]
+
+
+def _backwards(program: Program) -> Iterator[tuple[Function, Event]]:
+    """Yield the backward passes inside blocks of Apex, with their functions."""
+    for function, held in program.training.by_function.items():
+        for event in (event for events in held.values() for event in events):
+            if event.kind is Kind.BACKWARD and isinstance(event.node, ast.Call):
+                yield function, event
+
+
+def _frozen(program: Program) -> frozenset[int]:
+    """Return the optimizers of networks whose parameters the program freezes, so that losses pass them by."""
+    objects, found = program.training.objects, set[int]()
+    for module, node in program.project.nodes(ast.Attribute):
+        assert isinstance(node, ast.Attribute)
+        if node.attr == "requires_grad_" or (
+            node.attr == "requires_grad" and isinstance(node.ctx, ast.Store)
+        ):
+            for base in (node.value, *bases(module, node.value, set())):
+                for part in outward(base):
+                    found |= objects.training(objects.groups(module, part)) or set()
+    return frozenset(found)

@@ -1,0 +1,133 @@
+"""Losses that give gradients to an optimizer which their block does not name: a rule must say that those are unscaled now."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from check.trainings.planted import Training
+
+_HEAD = """\
+import torch
+import torch.nn.functional as F
+{apex}
+
+def train(one, two, opt_one, opt_two, loader{given}):
+    for x, y in loader:
+{steps}
+
+def main(loader):
+    one, two = torch.nn.Linear(4, 4), torch.nn.Linear(4, 2)
+    opt_one = torch.optim.SGD(one.parameters(), lr=0.1)
+    opt_two = torch.optim.SGD(two.parameters(), lr=0.1)
+{made}
+    train(one, two, opt_one, opt_two, loader{given})
+"""
+_INITIALIZED = "    [one, two], [opt_one, opt_two] = amp.initialize([one, two], [opt_one, opt_two])"
+_CLEARED = "        opt_one.zero_grad()\n        opt_two.zero_grad()\n"
+_FORWARD = "        loss = F.mse_loss(two(one(x)), y)\n"
+_AHEAD = "        ahead = F.mse_loss(two(x), y)\n"
+
+
+def _loss(name: str, *optimizers: str) -> str:
+    named = optimizers[0] if len(optimizers) == 1 else f"[{', '.join(optimizers)}]"
+    return (
+        f"        with amp.scale_loss({name}, {named}) as scaled:\n            scaled.backward()\n"
+    )
+
+
+def _stepped(optimizer: str) -> str:
+    return f"        {optimizer}.step()\n"
+
+
+_LEFT = {
+    "a second optimizer steps on one loss": (
+        _CLEARED + _FORWARD + _loss("loss", "opt_one") + _stepped("opt_one") + _stepped("opt_two")
+    ),
+    "the loss of a second network follows uncleared": (
+        _CLEARED
+        + _FORWARD
+        + _loss("loss", "opt_one")
+        + _stepped("opt_one")
+        + _AHEAD
+        + _loss("ahead", "opt_two")
+        + _stepped("opt_two")
+    ),
+    "both losses come before both steps": (
+        _CLEARED
+        + _FORWARD
+        + _AHEAD
+        + _loss("loss", "opt_one")
+        + _loss("ahead", "opt_two")
+        + _stepped("opt_one")
+        + _stepped("opt_two")
+    ),
+}
+_RIGHT = {
+    "both optimizers are named": (
+        _CLEARED
+        + _FORWARD
+        + _loss("loss", "opt_one", "opt_two")
+        + _stepped("opt_one")
+        + _stepped("opt_two")
+    ),
+    "the second network is cleared before its own loss": (
+        _CLEARED
+        + _FORWARD
+        + _loss("loss", "opt_one")
+        + _stepped("opt_one")
+        + "        opt_two.zero_grad()\n"
+        + _AHEAD
+        + _loss("ahead", "opt_two")
+        + _stepped("opt_two")
+    ),
+    "the second network is frozen for the first loss": (
+        "        for p in two.parameters():\n            p.requires_grad = False\n"
+        + _CLEARED
+        + _FORWARD
+        + _loss("loss", "opt_one")
+        + _stepped("opt_one")
+        + "        for p in two.parameters():\n            p.requires_grad = True\n"
+        + _AHEAD
+        + _loss("ahead", "opt_two")
+        + _stepped("opt_two")
+    ),
+}
+
+
+def _native(steps: str) -> str:
+    lines: list[str] = []
+    for line in steps.splitlines():
+        if "scaled.backward()" in line or "scale_loss" in line:
+            if "scale_loss" in line:
+                loss = line.split("(")[1].split(",")[0]
+                lines.append(f"        scaler.scale({loss}).backward()")
+        elif "F.mse_loss" in line:
+            lines += ["        with torch.cuda.amp.autocast():", f"    {line}"]
+        elif line.endswith(".step()"):
+            lines.append(f"        scaler.step({line.strip().removesuffix('.step()')})")
+        else:
+            lines.append(line)
+    last = max(i for i, line in enumerate(lines) if "scaler.step" in line)
+    lines.insert(last + 1, "        scaler.update()")
+    return "\n".join(lines) + "\n"
+
+
+def _training(name: str, steps: str, *, told: bool) -> Training:
+    given = {"given": "", "apex": "from apex import amp\n", "made": _INITIALIZED}
+    before = _HEAD.format(steps=steps, **given)
+    scaler = "    scaler = torch.cuda.amp.GradScaler()"
+    given = {"given": ", scaler", "apex": "", "made": scaler}
+    after = _HEAD.format(steps=_native(steps), **given)
+    line = before.splitlines().index("            scaled.backward()") + 1
+    several = name == "both optimizers are named"
+    claims = ((("AMP214", "train.py", line),) if told else ()) + (
+        (("AMP105", "train.py", line - 1, line - 1, True),) if several else ()
+    )
+    return Training(name, {"train.py": before}, {"train.py": after}, {}, claims)
+
+
+LEFT_SCALED = [
+    *(_training(name, steps, told=True) for name, steps in _LEFT.items()),
+    *(_training(name, steps, told=False) for name, steps in _RIGHT.items()),
+]
+LEFT_UNTOLD = [replace(training, claims=()) for training in LEFT_SCALED[: len(_LEFT)]]
