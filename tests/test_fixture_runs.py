@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from textwrap import dedent, indent
+
 import pytest
 from fixture_run import Mode, run
 from fixture_support import Case, cases, only_fixes, with_library
+
+from amp_migrate.rules.calls import amp105_step
 
 # Its script reads a name that is never bound, which no migration mends.
 RAISING = {"simple/residual_net_o1"}
@@ -103,3 +107,53 @@ def test_a_caller_that_asks_a_library_for_amp_trains_the_same(mode: str) -> None
     assert after == before
     assert "Error" not in before
     assert "fp16 needs a GradScaler" in printed(case.after, "", "", False)
+
+
+_TWO = """
+import torch
+import torch.nn.functional as F
+IMPORTED
+
+torch.manual_seed(53)
+encoder, head = torch.nn.Linear(4, 5), torch.nn.Linear(5, 3)
+encoder_optimizer = torch.optim.SGD(encoder.parameters(), lr=0.1)
+head_optimizer = torch.optim.Adam(head.parameters(), lr=0.1)
+MADE
+for i in range(12):
+    x, y = torch.randn(6, 4), torch.randn(6, 3)
+    encoder_optimizer.zero_grad()
+    head_optimizer.zero_grad()
+    loss = F.mse_loss(head(encoder(x)), y)
+TRAINED
+    print(repr(loss.item()))
+print([p.tolist() for net in (encoder, head) for p in net.parameters()])
+"""
+_OVERFLOWS = (
+    "if i in (3, 4, 8):\n    (head if i == 4 else encoder).weight.grad[0, 0] = float('inf')\n"
+)
+_APEX = f"""with amp.scale_loss(loss, [encoder_optimizer, head_optimizer]) as scaled:
+    scaled.backward()
+{indent(_OVERFLOWS, "    ")}encoder_optimizer.step()
+head_optimizer.step()
+"""
+_EACH = "scaler.step(encoder_optimizer)\nscaler.step(head_optimizer)\nscaler.update()\n"
+_INITIALIZE = "[encoder, head], [encoder_optimizer, head_optimizer] = amp.initialize(\n    [encoder, head], [encoder_optimizer, head_optimizer], opt_level='O1')"
+
+
+def test_one_decision_for_several_optimizers_is_that_of_apex() -> None:
+    """What `explain AMP105` shows skips all optimizers of a loss where one overflows, as Apex did."""
+    shown = dedent((amp105_step.__doc__ or "").partition("as Apex did:\n")[2])
+
+    def printed(imported: str, made: str, trained: str, *, apex: bool) -> str:
+        text = _TWO.replace("IMPORTED", imported).replace("MADE", made)
+        files = {"train.py": text.replace("TRAINED", indent(trained, "    "))}
+        return run(files, "train.py", (), Mode(casts=False, overflow=0), apex=apex)
+
+    def native(stepped: str) -> str:
+        trained = f"scaler.scale(loss).backward()\n{_OVERFLOWS}{stepped}"
+        return printed("", "scaler = torch.cuda.amp.GradScaler()", trained, apex=False)
+
+    before = printed("from apex import amp", _INITIALIZE, _APEX, apex=True)
+    assert len(before.splitlines()) == 13
+    assert native(shown) == before
+    assert native(_EACH) != before

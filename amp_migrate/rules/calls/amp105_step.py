@@ -17,7 +17,18 @@ too large, which Adam hides. `update()` between two steps fed by one backward ha
 
 ## Safety
 Faithful. With several optimizers in one `scale_loss`, Apex skipped all of them on an overflow and
-GradScaler skips only the one that overflowed; that is said in a finding.
+GradScaler skips only the one that overflowed; that is said in a finding. Where that matters, as one loss trains
+networks that depend on each other, this decides once for all of them, as Apex did:
+
+    optimizers = [encoder_optimizer, head_optimizer]
+    for optimizer in optimizers:
+        scaler.unscale_(optimizer)
+    groups = [group for optimizer in optimizers for group in optimizer.param_groups]
+    gradients = [p.grad for group in groups for p in group["params"] if p.grad is not None]
+    if all(torch.isfinite(gradient).all() for gradient in gradients):
+        for optimizer in optimizers:
+            scaler.step(optimizer)
+    scaler.update()
 """
 
 from __future__ import annotations
@@ -285,4 +296,8 @@ def _joint(context: Context) -> Iterator[Decision]:
     for block in context.scaled.values():
         if are_several(context.unit, block):
             message = "Apex skipped all of these optimizers when one overflowed; GradScaler decides for each"
-            yield decision(RULE, Status.NOTE, block.site.module, block.site.node, message)
+            advice = (
+                "`amp-migrate explain AMP105` shows how to decide once for all of them, as Apex did"
+            )
+            module, node = block.site.module, block.site.node
+            yield decision(RULE, Status.NOTE, module, node, message, advice=advice)
