@@ -8,7 +8,7 @@ import copy
 from collections.abc import Iterator
 
 from amp_migrate.facts.below import every
-from amp_migrate.facts.paths import YIELDS, arguments_of, tail, walk
+from amp_migrate.facts.paths import YIELDS, argument, arguments_of, tail, walk
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS, RUNS_FIRST
@@ -104,16 +104,47 @@ def _initialized(call: ast.Call, place: int) -> list[ast.expr]:
     return named or (call.args[place : place + 1] if plain else []) or [call]
 
 
-def wholes(function: Function, name: ast.Name) -> list[ast.expr]:
-    """Return what is taken apart where a function binds a name, at any depth: `given` of ``a, (b, c) = given``."""
+def wholes(project: Project, function: Function, name: ast.Name) -> list[ast.expr]:
+    """Return what a function takes apart where it binds a name, at any depth: of ``a, (b, c) = x, given`` for `b` it is `given`."""
     module = function.module
     found: list[ast.expr] = []
     for binding in module.scopes.bindings(function.scope, name.id):
         up = _taker(module, binding)
         apart = isinstance(module.tree.parent(binding), ast.Tuple | ast.List)
         if apart and isinstance(up, ast.Assign):
-            found.append(up.value)
+            found.append(own_part(project, module, binding, up.value))
     return found
+
+
+def own_part(project: Project, module: Module, target: ast.AST, value: ast.expr) -> ast.expr:
+    """Return the part of a value that a target of an assignment takes, as far as displays and ``amp.initialize`` show it."""
+    places: list[int] = []
+    up = module.tree.parent(target)
+    while isinstance(up, ast.Tuple | ast.List):
+        if any(isinstance(item, ast.Starred) for item in up.elts):
+            return value
+        places.append(next(i for i, item in enumerate(up.elts) if item is target))
+        target, up = up, module.tree.parent(up)
+    for place in reversed(places):
+        inner = _item(project, module, value, place)
+        if inner is None:
+            return value
+        value = inner
+    return value
+
+
+def _item(project: Project, module: Module, value: ast.expr, place: int) -> ast.expr | None:
+    """Return what stands at a place of a value; None where that does not show."""
+    if isinstance(value, ast.Name):
+        value = module.scopes.only_value(value) or value
+    if isinstance(value, ast.Call) and project.apex(module, value.func) in _INITIALIZE:
+        both = argument(value, "optimizers", 1) is not None and place < 2
+        found = _initialized(value, place) if both else []
+        return found[0] if found and found[0] is not value else None
+    if isinstance(value, ast.Tuple | ast.List) and place < len(value.elts):
+        spread = any(isinstance(item, ast.Starred) for item in value.elts)
+        return None if spread else value.elts[place]
+    return None
 
 
 def _taker(module: Module, binding: ast.AST) -> ast.AST | None:

@@ -58,8 +58,6 @@ from amp_migrate.plan.model import Decision, Edit, Insert, Replace, ReplaceExpre
 from amp_migrate.project import Function
 from amp_migrate.project.order import inside, key, levels
 from amp_migrate.project.rounds import runs_before
-from amp_migrate.protocol.code.program import program_of
-from amp_migrate.protocol.left_scaled import left_scaled
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.training.steps import Backward, Step
 
@@ -102,19 +100,6 @@ def decide(context: Context) -> Iterator[Decision]:
             yield _update(context, unscale.function, unscale.cleared)
     yield from _differing(context)
     yield from _joint(context)
-    yield from _unnamed(context, unnamed)
-
-
-def _unnamed(context: Context, steps: list[Step]) -> Iterator[Decision]:
-    """Say of steps that no `scale_loss` names what Apex did, where it is not known which losses reach them."""
-    program = program_of(context.unit.project)
-    told = {left.optimizer for left in left_scaled(program)} if steps else set()
-    for step in steps:
-        known = program.training.objects.optimizers_of(step.module, step.optimizer)
-        if not context.is_gone(step.call) and told.isdisjoint(known):
-            what = f"no amp.scale_loss names `{step.tree.segment(step.optimizer)}`"
-            message = f"{what}: Apex left its gradients scaled, and stepped on them; GradScaler unscales them"
-            yield decision(RULE, Status.NOTE, step.module, step.call, message)
 
 
 def _place(step: Step) -> tuple[int, int]:

@@ -36,6 +36,7 @@ from collections.abc import Iterator
 
 from amp_migrate.facts.paths import path
 from amp_migrate.placement.backwards.scaled import ScaleLoss
+from amp_migrate.placement.steps.untrained import never_unscaled
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, ReplaceExpression, Status
 from amp_migrate.project.order import inside
@@ -65,6 +66,8 @@ def decide(context: Context) -> Iterator[Decision]:
         message = f"the gradients that this gives {what} are unscaled as well, which Apex left multiplied by the loss scale"
         module = left.function.module
         yield decision(RULE, Status.FIXED, module, left.backward, message, advice=_ADVICE)
+    if context.settings.enabled(RULE.code):
+        yield from _unnamed(context)
 
 
 def decide_in_apex(context: Context) -> Iterator[Decision]:
@@ -95,6 +98,18 @@ def _left(context: Context) -> Iterator[tuple[Left, ScaleLoss]]:
             if block.site.module is left.function.module and not context.is_gone(left.backward):
                 if inside(block.site.module.tree, left.backward, block.node):
                     yield left, block
+
+
+def _unnamed(context: Context) -> Iterator[Decision]:
+    """Say of steps that no `scale_loss` names what Apex did, where it is not known which losses reach them."""
+    program = program_of(context.unit.project)
+    told = {left.optimizer for left in left_scaled(program)}
+    for step in never_unscaled(context.unit, context.scaled.values()):
+        known = program.training.objects.optimizers_of(step.module, step.optimizer)
+        if not context.is_gone(step.call) and told.isdisjoint(known):
+            what = f"no amp.scale_loss names `{step.tree.segment(step.optimizer)}`"
+            message = f"{what}: Apex left its gradients scaled, and stepped on them; GradScaler unscales them"
+            yield decision(RULE, Status.NOTE, step.module, step.call, message)
 
 
 def _steps(context: Context, left: Left) -> list[Step]:

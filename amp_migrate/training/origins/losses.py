@@ -11,7 +11,7 @@ from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.flow.cfg.graph import Graph
 from amp_migrate.project import Anonymous, Function, Project
 from amp_migrate.training.beliefs import ARRAYS, HAND_OUT_STATE, HAND_OUT_WEIGHTS, WEIGHTS
-from amp_migrate.training.bindings import returned, run_first, wholes
+from amp_migrate.training.bindings import own_part, returned, run_first, wholes
 from amp_migrate.training.contexts import keeps_no_graph, scales_loss
 from amp_migrate.training.objects import COPY, Objects
 from amp_migrate.training.origins.called_lambdas import CalledLambdas
@@ -130,7 +130,7 @@ class Losses:
                     holder = self.reached.holder(where, value)
                     onward.append(Origin(holder, value, elsewhere=holder is not where))
                 else:
-                    onward += [Origin(where, whole) for whole in wholes(where, part)]
+                    onward += [Origin(where, whole) for whole in wholes(self._project, where, part)]
         elif isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load):
             onward += self._stored(where, part)
         held: frozenset[int] = frozenset()
@@ -191,7 +191,8 @@ class Losses:
         for module, target, value in self.objects.stored.get(node.attr, ()):
             if groups & self.objects.groups(module, target):
                 holder = self._project.function_of(module, target)
-                found.append(Origin(holder, value, elsewhere=True))
+                own = own_part(self._project, module, target, value)
+                found.append(Origin(holder, own, elsewhere=True))
         return found
 
     def _put_in(self, function: Function, node: ast.expr) -> frozenset[int]:
