@@ -197,6 +197,28 @@ def is_generator(function: Function) -> bool:
     return any(isinstance(node, YIELDS) for node in function.own_nodes)
 
 
+def generators(
+    project: Project, call: ast.Call, seen: frozenset[Function] = frozenset()
+) -> list[tuple[ast.Call, Function]]:
+    """Return the generators that a call makes, or functions that return them, each with the call that names it.
+
+    There are none where the call may give something else.
+    """
+    found: list[tuple[ast.Call, Function]] = []
+    for callee in project.callees(call):
+        if is_generator(callee):
+            found.append((call, callee))
+            continue
+        ends = [] if callee in seen else returned(callee)
+        made = [
+            generators(project, e, seen | {callee}) if isinstance(e, ast.Call) else [] for e in ends
+        ]
+        if not made or not all(made):
+            return []
+        found += [pair for pairs in made for pair in pairs]
+    return found
+
+
 def returned(function: Function) -> list[ast.expr]:
     """Return the expressions that a function returns or yields."""
     given = function.module.tree.given.get(function.node, []) if function.node is not None else []

@@ -28,6 +28,7 @@ from check.elsewhere.left_scaled import LEFT_SCALED, LEFT_UNTOLD
 from check.elsewhere.made_anew import MADE_ANEW
 from check.elsewhere.moved import MOVED
 from check.elsewhere.nested import NESTED
+from check.elsewhere.opened import OPENED
 from check.elsewhere.passed import PASSED, PASSED_UNTOLD
 from check.elsewhere.placeholders import PLACEHOLDERS
 from check.elsewhere.shared_weights import SHARED_WEIGHTS
@@ -66,7 +67,7 @@ EVERY = (
     *SWITCHED, *DISABLED, *HOLDERS, *ROUNDS, *TEACHERS, *SPOILT, *VALIDATING, *GUARDED_CALLS, *SAME_NAMES,
     *BEHIND, *INSIDE, *STEPPED, *EARLY, *SPEEDS, *ANEW, *TURNED_OFF, *MOVED, *PLAIN, *PRODUCTS, *DONE, *PLACEHOLDERS,
     *SHARED_WEIGHTS, *MADE_ANEW, *WHOLE_RESULTS, KEPT, *KEPT_BY, *UNPACKED, *IN_CLOSURES, *ADVERSARIES, *AGENTS,
-    *DISTILLING, *FINETUNING, *REARRANGED, *STAYING, *LATER,
+    *DISTILLING, *FINETUNING, *REARRANGED, *STAYING, *LATER, *OPENED,
     *ASTRAY, *SET_LATER, *INPUTS_LATER, *PASSED, GIVEN_ON, *ASKED_EARLY, *BACKENDS, *NESTED, *LEFT_SCALED,
 )  # fmt: skip
 

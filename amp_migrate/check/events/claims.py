@@ -19,7 +19,8 @@ INSIDE = "AMP212"
 FURTHER = "AMP116"
 MENDED = "AMP206"
 LEFT = "AMP214"
-SAYS = frozenset({STEPS, "AMP106", "AMP203"})
+WINDOWS = "AMP203"
+SAYS = frozenset({STEPS, "AMP106", WINDOWS})
 MOVES = frozenset({"AMP201", "AMP204", "AMP208", "AMP209", "AMP212"})
 """The rules that say of steps which may be left out what differs, and those that move what clears or steps."""
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 
-from amp_migrate.check.events.claims import MOVES, SAYS, Claims
+from amp_migrate.check.events.claims import MOVES, SAYS, WINDOWS, Claims
 from amp_migrate.check.events.sides import Key, Side, changed
 from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.check.gradients.scaled import backwards
@@ -27,8 +27,8 @@ _UNTOLD = "are cleared on a way past the step, and no rule says what differs whe
 
 
 @dataclass(frozen=True)
-class PassedMachine(Unmoved):
-    """Follows the gradients of one optimizer, by its number, that the losses of some backward passes of Apex add to."""
+class _Followed(Unmoved):
+    """Follows whether one optimizer has gradients, by its number, that the losses of some backward passes of Apex add to."""
 
     number: int
     fed: Mapping[ast.AST, frozenset[int]]
@@ -37,17 +37,36 @@ class PassedMachine(Unmoved):
         """There are no gradients when a program begins."""
         return (False,)
 
+    def _feeds(self, event: Event) -> bool:
+        return event.kind is Kind.BACKWARD and self.number in self.fed.get(event.node, ())
+
+    def _ends(self, event: Event) -> bool:
+        """Tell whether the gradients are taken, cleared or made anew."""
+        if event.kind not in (Kind.STEP, Kind.OTHER_STEP, Kind.ZERO_GRAD, Kind.MAKE):
+            return False
+        return event.optimizers is None or self.number in event.optimizers
+
+
+class PassedMachine(_Followed):
+    """Finds where the gradients are cleared that no step took."""
+
     def move(self, state: Hashable, event: Event, visited: bool) -> Moved:
         """Return what an event makes of whether there are gradients."""
-        if event.kind is Kind.BACKWARD:
-            return Moved((state or self.number in self.fed.get(event.node, ()),))
-        if event.kind not in (Kind.STEP, Kind.OTHER_STEP, Kind.ZERO_GRAD, Kind.MAKE):
-            return Moved((state,))
-        own = event.optimizers
-        if own is not None and self.number not in own:
-            return Moved((state,))
+        if not self._ends(event):
+            return Moved((state or self._feeds(event),))
         lost = event.kind is Kind.ZERO_GRAD and state and (visited or event.certain)
         return Moved((False,), (Breach.CLEARED,) if lost else ())
+
+
+class _AddedMachine(_Followed):
+    """Finds where gradients are there still when a backward adds to them, as in a window of several micro-batches."""
+
+    def move(self, state: Hashable, event: Event, visited: bool) -> Moved:
+        """Return what an event makes of whether there are gradients."""
+        if self._ends(event):
+            return Moved((False,))
+        feeds = self._feeds(event)
+        return Moved((state or feeds,), (Breach.MIXED,) if state and feeds else ())
 
 
 def passed(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Difference]]:
@@ -67,19 +86,16 @@ def passed(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Differen
     for number in sorted(names.keys() & steps.keys()):
         backward = [f for n, f in homes if n == number]
         functions = {*backward, *(f for f, _ in steps[number])}
-        if (
-            len(functions) > 1
-            or len(backward) > 1
-            or any(_waits(old, *step) for step in steps[number])
-        ):
+        if len(functions) > 1 or len(backward) > 1:
             continue
         search, programs = _searched(old.program)
-        machine = PassedMachine(number, fed)
-        for fault in search.run(machine, programs.of_optimizers([number])).faults():
-            within = all(
-                f.module.path == fault.place.path and f.spans(fault.place.line) for f in functions
-            )
-            if within and not _is_told(fault, claims):
+        entries = programs.of_optimizers([number])
+        # The rest of a window is cleared before the next one begins: that is told elsewhere.
+        waits = any(_waits(old, *step) for step in steps[number])
+        if waits and search.run(_AddedMachine(number, fed), entries).breached():
+            continue
+        for fault in search.run(PassedMachine(number, fed), entries).faults():
+            if not _is_told(fault, claims, SAYS - {WINDOWS} if waits else SAYS):
                 label = Label(f"gradients {_UNTOLD}")
                 yield names[number], Difference((Step(label, fault.place, fault.place),))
 
@@ -109,10 +125,10 @@ def _waits(side: Side, function: Function, step: ast.AST) -> bool:
     return is_counted(side.project, side.program.training.losses.reached, function, step)
 
 
-def _is_told(fault: Fault, claims: Claims) -> bool:
+def _is_told(fault: Fault, claims: Claims, said: frozenset[str]) -> bool:
     """Tell whether a rule says of a file on the way that a step may be left out, or moves what clears."""
     paths = {place.path for place in (*fault.way, fault.place)}
     return any(
-        claim.path in paths and (claim.code in MOVES or (claim.is_note and claim.code in SAYS))
+        claim.path in paths and (claim.code in MOVES or (claim.is_note and claim.code in said))
         for claim in claims.every
     )

@@ -14,7 +14,7 @@ from amp_migrate.placement.windows.surviving import onward, training
 from amp_migrate.project import Function
 from amp_migrate.project.reach import upwards
 from amp_migrate.project.rounds import graph_of, points_of, runs_before, steadily
-from amp_migrate.training.bindings import is_generator
+from amp_migrate.training.bindings import generators
 from amp_migrate.training.steps import Backward, Step
 
 
@@ -197,13 +197,9 @@ class Course:
 
     def _steps_behind(self, made: ast.expr) -> bool:
         """Tell whether a call makes a generator that steps, and nowhere before its `yield`."""
-        callees = self._unit.project.callees(made) if isinstance(made, ast.Call) else []
-        steps = [step for callee in callees for step in self._unit.steps_of(callee)]
-        return (
-            bool(steps)
-            and all(map(is_generator, callees))
-            and not any(map(self._is_before_yield, steps))
-        )
+        found = generators(self._unit.project, made) if isinstance(made, ast.Call) else []
+        steps = [step for _, callee in found for step in self._unit.steps_of(callee)]
+        return bool(steps) and not any(map(self._is_before_yield, steps))
 
     def _is_before_yield(self, step: Step) -> bool:
         graph = graph_of(self._unit.project, step.function)

@@ -15,7 +15,7 @@ from amp_migrate.project.order import in_branch
 from amp_migrate.project.reach import calls_to, reachable
 from amp_migrate.project.rounds import graph_of, points_of
 from amp_migrate.protocol.code.turns import turns_of
-from amp_migrate.training.bindings import is_generator
+from amp_migrate.training.bindings import generators, is_generator
 from amp_migrate.training.origins.constants import settled
 from amp_migrate.training.origins.switches import feasible
 from amp_migrate.training.steps import Backward
@@ -54,13 +54,27 @@ def lost(unit: Unit, function: Function, node: ast.AST, calls: Iterable[ast.AST]
     """
     graph = graph_of(unit.project, function)
     stepping = [point for call in calls for point in graph.within(call)]
-    start = points_of(unit.project, function, node)[-1:]
+    start = _behind(unit, function, graph, node, stepping)
     paths = feasible(unit.project, function)
     again = any(leads(paths, [point], [point], stepping) for point in start)
     if not again and leads(paths, start, [graph.exit], stepping):
         again = meets_again(unit, function, [graph.exit], frozenset({function}))
     anew = [p for p in training(unit, function, graph) if _clears_first(unit, p.node)]
     return again and onward(unit, function, start, [*stepping, *anew]) is None
+
+
+def _behind(
+    unit: Unit, function: Function, graph: Graph, node: ast.AST, stepping: list[Point]
+) -> tuple[Point, ...]:
+    """Return where a node is over: behind the loops over exactly one item, as over one callback, that step nowhere."""
+    found = points_of(unit.project, function, node)[-1:]
+    order = graph.order(exceptions=False)
+    for loop in order.loops_of(found[0]) if found else ():
+        once = turns_of(unit.project).once(function, loop.header.node)
+        if not once or not loop.body.isdisjoint(stepping):
+            break
+        found = tuple(dict.fromkeys(edge.target for edge in loop.exits))
+    return found
 
 
 def _clears_first(unit: Unit, node: ast.AST) -> bool:
@@ -150,7 +164,7 @@ def ending(project: Project, site: CallSite, callee: Function) -> tuple[Point, .
     """Return the moments at which what a call runs is over: where the block of a generator ends."""
     graph = graph_of(project, site.function)
     item = site.function.module.tree.parent(site.call)
-    if isinstance(item, ast.withitem) and is_generator(callee):
+    if isinstance(item, ast.withitem) and (is_generator(callee) or generators(project, site.call)):
         return graph.at(item, Kind.LEAVE)
     return graph.at(site.call, Kind.CALL)
 
@@ -175,11 +189,10 @@ def _moments(
 ) -> list[Point]:
     """Return the moments at which a call runs backwards: of a generator that a block enters, when that begins or is over."""
     item = function.module.tree.parent(call)
-    callees = unit.project.callees(call)
-    if not isinstance(item, ast.withitem) or not all(map(is_generator, callees)):
-        return list(graph.at(call, Kind.CALL))
     found: list[Point] = []
-    for callee in callees:
+    if not isinstance(item, ast.withitem):
+        return list(graph.at(call, Kind.CALL))
+    for _, callee in generators(unit.project, call):
         if callee in around:
             continue
         inner = graph_of(unit.project, callee)

@@ -15,6 +15,7 @@ from amp_migrate.project import Anonymous, Class, Function, Project
 from amp_migrate.project.once import once
 from amp_migrate.protocol.code.calls import Calls
 from amp_migrate.protocol.code.exceptions import Exceptions
+from amp_migrate.training.bindings import generators
 from amp_migrate.training.contexts import Context, context, decorated, undecided
 from amp_migrate.training.events import Event, Kind
 from amp_migrate.training.recognise import Training
@@ -30,6 +31,7 @@ _OF_CASTS = (
     ),
     Kind.OTHER_STEP,
 )
+TAKES = (ast.For, ast.AsyncFor, ast.comprehension, ast.withitem)
 _ENTERS = ("enter_context", "enter_async_context")
 
 
@@ -44,6 +46,7 @@ class Read:
         self.contexts: dict[ast.expr, Context | None] = {}
         self.of: dict[Function, Graph] = {}
         self.suspending: dict[Function, bool] = {}
+        self.suspended: dict[ast.Call, list[tuple[ast.Call, Function]]] = {}
 
 
 class Program:
@@ -192,6 +195,31 @@ class Program:
                 isinstance(p.node, YIELDS) for p in self.graph(function).points
             )
         return self._read.suspending[function]
+
+    def suspended(self, call: ast.Call) -> list[tuple[ast.Call, Function]]:
+        """Return the generators of a training that a call makes, there or in what it calls, each with the call that names it."""
+        if call not in self._read.suspended:
+            runs = self.calls.of(call)
+            made = [(call, function) for function in runs if self.suspends(function)]
+            if not made and all(map(self.hands_on, runs)):
+                made = generators(self.project, call)
+            self._read.suspended[call] = made
+        return [pair for pair in self._read.suspended[call] if pair[1] in self.relevant]
+
+    def hands_on(self, function: Function) -> bool:
+        """Tell whether a generator that a function returns runs in a loop or `with` that calls it, or what returns that."""
+        above = list(closure([function], self._handing_on))
+        sites = [site for holder in above for site in self.project.callers(holder)]
+        ups = [site.function.module.tree.parent(site.call) for site in sites]
+        taken = [isinstance(up, TAKES) for up in ups]
+        return any(taken) and all(
+            here or isinstance(up, ast.Return) for here, up in zip(taken, ups, strict=True)
+        )
+
+    def _handing_on(self, function: Function) -> Iterator[Function]:
+        for site in self.project.callers(function):
+            if isinstance(site.function.module.tree.parent(site.call), ast.Return):
+                yield site.function
 
     @cached_property
     def entries(self) -> tuple[tuple[Function, bool], ...]:

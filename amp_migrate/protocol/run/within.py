@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from itertools import islice
 
 from amp_migrate.flow.assumption import NOTHING, Assumption
-from amp_migrate.flow.cfg.points import Kind, Point
+from amp_migrate.flow.cfg.points import Kind
 from amp_migrate.flow.refine import refine
 from amp_migrate.project import Function
-from amp_migrate.protocol.code.program import Program
+from amp_migrate.protocol.code.program import TAKES, Program
 from amp_migrate.protocol.machine import Choosy, FollowsObjects, Machine
 from amp_migrate.protocol.run.memory import Memory
 from amp_migrate.protocol.run.runs import Here, Key, Start, State, Summary
@@ -80,16 +80,18 @@ class Within:
 
     def items(self, key: Key, here: Here) -> tuple[States, States]:
         """Return the states in which a loop gets an item, and those in which none is left."""
-        runs = self._generators(here.point)
+        node = here.point.node
+        made = node.iter if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension) else None
+        runs = self._program.suspended(made) if isinstance(made, ast.Call) else []
         if not runs:
             return {here.state: None}, {here.state: None}
         more: States = {}
         over: States = {}
         for call, function in runs:
             for start in Start:
-                summary = self._called(key, here, call, function, here.state.known, start)
-                more |= self._back(call, function, summary.yields, here.state)
-                over |= self._back(call, function, summary.exits, here.state)
+                summary = self._resumed(key, here, call, function, start, call is made)
+                more |= self._given(call, function, summary.yields, here.state, call is made)
+                over |= self._given(call, function, summary.exits, here.state, call is made)
         return more, over
 
     def raised(self, key: Key, here: Here, call: ast.Call) -> States:
@@ -102,12 +104,32 @@ class Within:
                 states |= self._back(call, run, awaited.raised(), before)
         return states
 
-    def _generators(self, point: Point) -> list[tuple[ast.Call, Function]]:
-        node = point.node
-        call = node.iter if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension) else None
-        if not isinstance(call, ast.Call):
-            return []
-        return [(call, f) for f in self._program.callees(call) if self._program.suspends(f)]
+    def _resumed(
+        self,
+        key: Key,
+        here: Here,
+        call: ast.Call,
+        function: Function,
+        start: Start,
+        here_made: bool,
+    ) -> Summary:
+        """Return what a generator does from a start on; of one that a function made, the path knows nothing."""
+        known = here.state.known if here_made else NOTHING
+        return self._called(key, here, call, function, known, start)
+
+    def _given(
+        self,
+        call: ast.Call,
+        function: Function,
+        ends: Iterable[State],
+        before: State,
+        here_made: bool,
+    ) -> States:
+        """Return the states behind a generator, which somebody else may have made."""
+        if here_made:
+            return self._back(call, function, ends, before)
+        known = self._memory.behind(function, before.known)
+        return {State(self._ended(end.machine, before.machine), known): None for end in ends}
 
     def _called(
         self,
@@ -196,7 +218,9 @@ class Within:
     def _taken(self, key: Key, here: Here, call: ast.Call, function: Function) -> States:
         """Return where a generator stops or ends that is handed to what takes all of it, not to a loop or `with`."""
         up = key.function.module.tree.parent(call)
-        if isinstance(up, ast.For | ast.AsyncFor | ast.comprehension | ast.withitem):
+        if isinstance(up, ast.Return) and self._program.hands_on(key.function):
+            return {}
+        if isinstance(up, TAKES):
             return {}
         first = self._called(key, here, call, function, here.state.known, Start.ENTRY)
         found = first.exits | first.yields
@@ -241,16 +265,14 @@ class Within:
         methods = [f for f in self._program.runs(item) if (f.name in _BEGINS) is entering]
         if methods:
             return self._unnamed(key, here, methods)
-        call = item.context_expr
-        runs = self._program.callees(call) if isinstance(call, ast.Call) else []
-        runs = [function for function in runs if self._program.suspends(function)]
+        made = item.context_expr
+        runs = self._program.suspended(made) if isinstance(made, ast.Call) else []
         states: States = {}
-        for function in runs:
-            assert isinstance(call, ast.Call)
+        for call, function in runs:
             start = Start.ENTRY if entering else Start.RESUME
-            summary = self._called(key, here, call, function, here.state.known, start)
+            summary = self._resumed(key, here, call, function, start, call is made)
             ends = summary.yields if entering else summary.exits
-            states |= self._back(call, function, ends, here.state)
+            states |= self._given(call, function, ends, here.state, call is made)
         return states if runs else {here.state: None}
 
     def _with_gradients_or_not(self, state: State, asked: ast.expr, entering: bool) -> States:

@@ -92,7 +92,7 @@ def _import(tree: Tree, name: str) -> list[Edit]:
 
 _PURE = (
     ast.Name, ast.Attribute, ast.Constant, ast.BoolOp, ast.UnaryOp, ast.Compare, ast.BinOp, ast.IfExp,
-    ast.Subscript,
+    ast.Lambda, ast.Subscript,
 )  # fmt: skip
 
 

@@ -77,6 +77,65 @@ _STEPS = {
 }
 
 
+_HOOKED = """\
+import torch
+import torch.nn.functional as F
+from apex import amp
+
+
+class Stepping:
+    def __init__(self, optimizer, rounds):
+        self.optimizer, self.rounds = optimizer, rounds
+
+    def __call__(self, i, loss):
+        with amp.scale_loss(loss, self.optimizer) as scaled_loss:
+            scaled_loss.backward()
+        if (i + 1) % self.rounds == 0:
+            self.optimizer.step()
+
+
+def main(loader, epochs):
+    model = torch.nn.Linear(4, 2).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+    stepping = Stepping(optimizer, 4)
+    for epoch in range(epochs):
+        for i, (x, y) in enumerate(loader):
+            loss = F.mse_loss(model(x), y)
+            optimizer.zero_grad()
+            stepping(i, loss)
+"""
+_HOOKED_AFTER = """\
+import torch
+import torch.nn.functional as F
+
+
+class Stepping:
+    def __init__(self, optimizer, rounds, scaler):
+        self.optimizer, self.rounds = optimizer, rounds
+        self.scaler = scaler
+
+    def __call__(self, i, loss):
+        self.scaler.scale(loss).backward()
+        if (i + 1) % self.rounds == 0:
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
+
+
+def main(loader, epochs):
+    model = torch.nn.Linear(4, 2).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.cuda.amp.GradScaler()
+    stepping = Stepping(optimizer, 4, scaler)
+    for epoch in range(epochs):
+        for i, (x, y) in enumerate(loader):
+            with torch.cuda.amp.autocast():
+                loss = F.mse_loss(model(x), y)
+            optimizer.zero_grad()
+            stepping(i, loss)
+"""
+
+
 def _training(name: str, steps: str) -> Training:
     line = _BEFORE.splitlines().index("            scaled_loss.backward()") + 1
     text = "optimizer.step()\n"
@@ -92,5 +151,20 @@ def _training(name: str, steps: str) -> Training:
     )
 
 
-PASSED = tuple(_training(name, steps) for name, steps in _STEPS.items())
-PASSED_UNTOLD = tuple(replace(training, claims=()) for training in PASSED)
+_EVERY = Training(
+    "gradients are cleared before every call of what steps after several",
+    {"train.py": _HOOKED},
+    {"train.py": _HOOKED_AFTER},
+    {},
+    (("AMP106", "train.py", 11, 11, True),),
+)
+
+PASSED = (*(_training(name, steps) for name, steps in _STEPS.items()), _EVERY)
+PASSED_UNTOLD = (
+    *(replace(training, claims=()) for training in PASSED),
+    replace(
+        _EVERY,
+        name="the rest of a window is all that a rule speaks of",
+        claims=(("AMP203", "train.py", 13, 13, True),),
+    ),
+)

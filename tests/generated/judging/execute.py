@@ -37,7 +37,7 @@ gc.freeze()
 _SECONDS = 120  # a child that runs longer is ended, as one that hangs
 
 _is_enabled = torch.is_autocast_enabled
-_scalers: list[torch.amp.GradScaler] = []
+_scalers: list[CPUGradScaler] = []
 Record = list[tuple[object, ...]]
 
 
@@ -160,7 +160,8 @@ def _runs(folder: str, run: Run, mode: str, apex: bool) -> Record:
 def _scale(apex: bool) -> float:
     """Return the loss scale of the first loss at the end of a run, 1 where AMP is off."""
     if not apex:
-        return float(_scalers[-1].get_scale()) if _scalers else 1.0
+        used = [scaler for scaler in _scalers if scaler.has_scaled] or _scalers
+        return float(used[-1].get_scale()) if used else 1.0
     found = vars(sys.modules["apex.amp"]._amp_state).get("loss_scalers")
     return float(found[0].loss_scale()) if found else 1.0
 
@@ -181,7 +182,13 @@ class CPUGradScaler(torch.amp.GradScaler):
 
     def __init__(self, *device: str, **kwargs: Any) -> None:
         super().__init__("cpu", **kwargs)
+        self.has_scaled = False
         _scalers.append(self)
+
+    def scale(self, outputs: Any) -> Any:
+        """Scale a loss, and remember that it did."""
+        self.has_scaled = True
+        return super().scale(outputs)
 
 
 def _redirect(casts: bool) -> None:
