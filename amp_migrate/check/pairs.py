@@ -76,7 +76,7 @@ class Pair:
             return gone
         moved = self._moved(allowed)
         for kinds in (_GRADIENTS, _WEIGHTS):
-            own = moved if Does.CLEAR.value in kinds else None
+            own = moved if kinds is _GRADIENTS else {}
             found = difference(one, other, partial(_is_of, kinds - allowed.kinds, own), cut)
             if found is not None:
                 return found
@@ -97,15 +97,22 @@ class Pair:
         one = Reads(old, self._name, self._calls, stepping, frozenset())
         return one, Reads(self._new, self._name, self._calls, stepping, self._introduced)
 
-    def _moved(self, allowed: Allowed) -> frozenset[str] | None:
-        """Return the optimizers and networks whose gradients may be cleared at other times; None for any."""
+    def _moved(self, allowed: Allowed) -> dict[str, frozenset[str]]:
+        """Return whose gradients may be cleared at other times, and which reads of gradients may; of a kind that is missing any."""
         events = self._old.events(self._name, set(), set(), frozenset())
         found = {
-            label.of
-            for label, line in events
-            if line in allowed.clearing and label.kind in (Does.CLEAR.value, Does.STEP.value)
+            Does.CLEAR.value: {
+                label.of
+                for label, line in events
+                if line in allowed.clearing and label.kind in (Does.CLEAR.value, Does.STEP.value)
+            },
+            Does.READ.value: {
+                label.of
+                for label, line in events
+                if line in allowed.reading and label.kind == Does.READ.value
+            },
         }
-        return frozenset(found) or None
+        return {kind: frozenset(of) for kind, of in found.items() if of}
 
     def _clearings(self, allowed: Allowed) -> Iterator[Clearing]:
         """Yield what rules of the run clear at other times."""
@@ -118,14 +125,18 @@ class Pair:
         if not allowed.kinds:
             return set()
         quiet = set()
+        events = self._old.events(self._name, self._calls, set(), frozenset())
+        said = {label.of for label, line in events if line in allowed.reading}
         for text in self._calls:
             one, other = (
                 side.reached(callees.get(text, ()))
                 for side, callees in zip((self._old, self._new), self._callees, strict=True)
             )
             kinds = self._old.kinds(one) | self._new.kinds(other)
-            if kinds <= allowed.kinds and not any(self._networks.texts(f) for f in one):
-                quiet.add(text)
+            unsaid = Does.READ.value in kinds and text not in said
+            if kinds <= allowed.kinds and not unsaid:
+                if not any(self._networks.texts(f) for f in one):
+                    quiet.add(text)
         return quiet
 
     def rows(self) -> list[Event]:
@@ -180,9 +191,9 @@ def _only(tests: Mapping[ast.AST, str], texts: set[str]) -> dict[ast.AST, str]:
     return {node: text for node, text in tests.items() if text in texts}
 
 
-def _is_of(kinds: frozenset[str], moved: frozenset[str] | None, label: Label) -> bool:
-    """Tell whether an event is compared: of some kinds, or the clearing of what no rule speaks of."""
-    if label.kind == Does.CLEAR.value and moved is not None and label.of not in moved:
+def _is_of(kinds: frozenset[str], moved: Mapping[str, frozenset[str]], label: Label) -> bool:
+    """Tell whether an event is compared: of some kinds, or the clearing or the read of what no rule speaks of."""
+    if label.kind in moved and label.of not in moved[label.kind]:
         return True
     return label.kind in kinds
 

@@ -21,8 +21,8 @@ MENDED = "AMP206"
 LEFT = "AMP214"
 WINDOWS = "AMP203"
 SAYS = frozenset({STEPS, "AMP106", WINDOWS})
-MOVES = frozenset({"AMP201", "AMP204", "AMP208", "AMP209", "AMP212"})
-"""The rules that say of steps which may be left out what differs, and those that move what clears or steps."""
+MOVES = frozenset({"AMP201", "AMP204"})
+"""The rules that say of steps which may be left out what differs, and those that move what clears behind the step."""
 
 _KINDS = {
     "AMP201": (Does.CLEAR,),
@@ -54,13 +54,15 @@ class Claim(NamedTuple):
 class Allowed:
     """What may differ in one function: kinds of events, tests by their lines, and the way of Apex beside another.
 
-    `clearing` are the lines of the claims that gradients are cleared at other times: they name the optimizers.
+    `clearing` are the lines of the claims that gradients are cleared at other times: they name the optimizers. `reading` are
+    those of the claims that gradients are read at other times: they name the reads.
     """
 
     kinds: frozenset[str] = frozenset()
     lines: frozenset[int] = frozenset()
     without_apex: bool = False
     clearing: frozenset[int] = frozenset()
+    reading: frozenset[int] = frozenset()
 
     def kinds_only(self) -> Allowed:
         """Return what holds on the other side as well, which has other lines."""
@@ -88,6 +90,13 @@ class Claims:
             for c in self.every
         )
 
+    def move(self, place: Place) -> bool:
+        """Tell whether a rule of the run moves what clears gradients on a line of the old text behind the step."""
+        return any(
+            c.code in MOVES and c.path == place.path and c.line <= place.line <= max(c.line, c.last)
+            for c in self.every
+        )
+
     def speak_of(self, place: Place) -> bool:
         """Tell whether a rule of the run speaks of a statement that begins on a line of the old text, or of a part of it."""
         return any(
@@ -108,7 +117,7 @@ class Claims:
         """Return what the rules of the run change in some functions of the old text."""
         kinds: set[str] = set()
         lines: set[int] = set()
-        clearing: set[int] = set()
+        lines_of: dict[Does, set[int]] = {Does.CLEAR: set(), Does.READ: set()}
         without_apex = False
         for function in functions:
             for claim in self.every:
@@ -119,11 +128,12 @@ class Claims:
                     continue
                 found = _KINDS.get(claim.code, ())
                 kinds.update(kind.value for kind in found)
-                if Does.CLEAR in found:
-                    clearing.update(range(claim.line, max(claim.line, claim.last) + 1))
+                for kind in lines_of.keys() & set(found):
+                    lines_of[kind].update(range(claim.line, max(claim.line, claim.last) + 1))
                 if claim.code in _TESTS:
                     lines.add(claim.line)
-        return Allowed(frozenset(kinds), frozenset(lines), without_apex, frozenset(clearing))
+        clearing, reading = (frozenset(lines_of[kind]) for kind in (Does.CLEAR, Does.READ))
+        return Allowed(frozenset(kinds), frozenset(lines), without_apex, clearing, reading)
 
     def drops(self, function: Function) -> bool:
         """Tell whether the run says that the way of Apex goes from the file of a function."""

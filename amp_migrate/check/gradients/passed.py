@@ -6,7 +6,7 @@ import ast
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 
-from amp_migrate.check.events.claims import MOVES, SAYS, WINDOWS, Claims
+from amp_migrate.check.events.claims import SAYS, WINDOWS, Claims
 from amp_migrate.check.events.sides import Key, Side, changed
 from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.check.gradients.scaled import backwards
@@ -128,7 +128,5 @@ def _waits(side: Side, function: Function, step: ast.AST) -> bool:
 def _is_told(fault: Fault, claims: Claims, said: frozenset[str]) -> bool:
     """Tell whether a rule says of a file on the way that a step may be left out, or moves what clears."""
     paths = {place.path for place in (*fault.way, fault.place)}
-    return any(
-        claim.path in paths and (claim.code in MOVES or (claim.is_note and claim.code in said))
-        for claim in claims.every
-    )
+    notes = (c for c in claims.every if c.is_note and c.code in said)
+    return claims.move(fault.place) or any(note.path in paths for note in notes)

@@ -282,6 +282,66 @@ _LIMITED = _training(
     clips_what_is_scaled=("            scaler.unscale_(optimizer)\n", ""),
     steps_past_the_scaler=("scaler.step(optimizer)", "optimizer.step()"),
 )
+_LOGGED = _training(
+    "a clip moves to the boundary and a report stays",
+    ("AMP208", 17),
+    """\
+    import torch
+    from apex import amp
+
+    def told(model):
+        print(model.weight.grad.norm().item())
+
+    def train(model, loader):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+        for i, x in enumerate(loader):
+            loss = model(x).mean()
+            with amp.scale_loss(loss, optimizer) as scaled_loss:
+                scaled_loss.backward()
+
+            print(model.bias.grad.norm().item())
+            told(model)
+            torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), 0.1)
+            if (i + 1) % 2 == 0:
+                optimizer.step()
+                optimizer.zero_grad()
+    """,
+    """\
+    import torch
+
+    def told(model, scaler):
+        print((model.weight.grad / scaler.get_scale()).norm().item())
+
+    def train(model, loader):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        scaler = torch.cuda.amp.GradScaler()
+        for i, x in enumerate(loader):
+            with torch.cuda.amp.autocast():
+                loss = model(x).mean()
+            scaler.scale(loss).backward()
+
+            print((model.bias.grad / scaler.get_scale()).norm().item())
+            told(model, scaler)
+            if (i + 1) % 2 == 0:
+                scaler.unscale_(optimizer)
+                torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+                scaler.step(optimizer)
+                scaler.update()
+                optimizer.zero_grad()
+    """,
+    clips_what_is_scaled=("            scaler.unscale_(optimizer)\n", ""),
+    the_report_goes=("        print((model.bias.grad / scaler.get_scale()).norm().item())\n", ""),
+    the_report_waits_for_the_step=(
+        "        print((model.bias.grad / scaler.get_scale()).norm().item())\n        told(model, scaler)\n        if (i + 1) % 2 == 0:\n",
+        "        told(model, scaler)\n        if (i + 1) % 2 == 0:\n            print((model.bias.grad / scaler.get_scale()).norm().item())\n",
+    ),
+    the_report_of_a_helper_goes=("        told(model, scaler)\n", ""),
+    the_report_of_a_helper_waits_for_the_step=(
+        "        told(model, scaler)\n        if (i + 1) % 2 == 0:\n",
+        "        if (i + 1) % 2 == 0:\n            told(model, scaler)\n",
+    ),
+)
 
 _SKIPS = _training(
     "one that skips a batch is cleared on every batch",
@@ -436,5 +496,5 @@ _REPORTED = _training(
 )
 
 CLAIMED = (
-    *map(skipped_apart, (_NEVER, _EVERY, _NETWORK)), _BESIDE, _LIMITED, _SKIPS, _ADDED, _REPORTED
+    *map(skipped_apart, (_NEVER, _EVERY, _NETWORK)), _BESIDE, _LIMITED, _LOGGED, _SKIPS, _ADDED, _REPORTED
 )  # fmt: skip
