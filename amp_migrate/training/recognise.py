@@ -207,7 +207,7 @@ class Training(Happening):
         elsewhere = name is not None or any(scaler is not None for scaler in scalers)
         for given, scaler in zip(arguments, scalers, strict=True):
             optimizers = self.objects.optimizers_of(module, given)
-            if (scaler is not None or optimizers) and not self._unseen.is_uncallable(
+            if (scaler is not None or optimizers) and not self._unseen.steps_nothing(
                 function, call
             ):
                 yield Event(Kind.HANDED, call, optimizers or None, scaler, assumed=elsewhere)

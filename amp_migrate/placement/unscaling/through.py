@@ -48,6 +48,7 @@ def unscale_through(
     if _decided_by_norm(unit, through, first, written):
         result.decided = through.own
     result.inside = inside_helper(unit, through, found)
+    result.through = seen if result.inside is None else None
     return result
 
 

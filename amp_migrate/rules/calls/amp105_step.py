@@ -53,6 +53,7 @@ from amp_migrate.placement.steps.untrained import (
     skipped_backward,
 )
 from amp_migrate.placement.steps.updates import updates
+from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Edit, Insert, Replace, ReplaceExpression, Status
 from amp_migrate.project import Function
@@ -98,6 +99,8 @@ def decide(context: Context) -> Iterator[Decision]:
     for unscale in context.unscales:
         if unscale.cleared is not None:
             yield _update(context, unscale.function, unscale.cleared)
+        elif unscale.through is not None and unscale.function not in functions:
+            yield from _past(context, unscale, unscale.through)
     yield from _differing(context)
     yield from _joint(context)
 
@@ -129,6 +132,15 @@ def _updates(context: Context, steps: list[Step], backwards: list[Backward]) -> 
             yield _update(context, function, jump, leaving=True)
             if not any(runs_before(context.unit.project, function, s.anchor, jump) for s in steps):
                 yield decision(RULE, Status.NOTE, function.module, jump, _SKIPPED)
+
+
+def _past(context: Context, unscale: Unscale, step: Step) -> Iterator[Decision]:
+    """Write `update()` where an iteration is left behind an `unscale_`, and before the call of the helper that steps."""
+    function = unscale.function
+    for jump in exits(context.unit.project, function, [], [unscale.before], [step.anchor]):
+        if not context.is_gone(jump):
+            yield _update(context, function, jump, leaving=True)
+            yield decision(RULE, Status.NOTE, function.module, jump, _SKIPPED)
 
 
 def _workaround(step: Step) -> Decision:

@@ -111,8 +111,9 @@ def _lost(context: Context) -> Iterator[Decision]:
     never = dict.fromkeys(unused(unit, moved))
     for backward in unit.backwards if not unit.plain else ():
         place = backward.module, backward.node
-        if backward.node in lost and (lost[backward.node] is not None or place not in never):
-            limit = lost[backward.node]
+        limit = lost.get(backward.node)
+        said = limit is None and _is_said(context, backward.function)
+        if backward.node in lost and not said and (limit is not None or place not in never):
             test = asked(backward.module.tree, limit) if limit is not None else ""
             where = f", under `{test}`," if test else ""
             advice = f"clear gradients behind the step{where} if those of all micro-batches were meant to add up"
@@ -135,7 +136,7 @@ def _is_said(context: Context, function: Function) -> bool:
         not runs_before(project, function, step.anchor, jump)
         for unscale in context.unscales
         if unscale.function is function
-        for step in context.unit.steps_of(function)
+        for step in [*context.unit.steps_of(function), *filter(None, [unscale.through])]
         for jump in jumps(project, step, unscale.before)
     )
 

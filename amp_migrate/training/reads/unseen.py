@@ -104,6 +104,12 @@ class Unseen:
         facts = self._project.values.facts(module, node)
         return bool(facts) and all(isinstance(f, Made) and gives_tensor(f.name) for f in facts)
 
+    def steps_nothing(self, function: Function, call: ast.Call) -> bool:
+        """Tell whether a call does nothing with an optimizer that it is given: it reports, only keeps it, or never runs."""
+        if self.is_uncallable(function, call) or self._only_keeps(call):
+            return True
+        return self._is_harmless(function.module, call)
+
     def is_uncallable(self, function: Function, call: ast.Call) -> bool:
         """Tell whether a call is of a variable that only ever holds lists or the like, so that it never comes to run."""
         named = isinstance(call.func, ast.Name)
