@@ -49,9 +49,10 @@ class Earlier:
                 continue
             if not touches(self._effects.writes(function, stmt), needed):
                 continue
+            renamed = self._effects.places.renamed(module, stmt, needed)
             renewed = self._effects.places.renewed(module, stmt)
             needed.intersection_update(without(needed, renewed))
-            needed |= self._effects.reads(function, stmt)
+            needed |= self._effects.reads(function, stmt) | renamed
             multiplies = self._products.among(function, [stmt])
             if self._runs_network(module, stmt) or multiplies:
                 chosen.append(stmt)

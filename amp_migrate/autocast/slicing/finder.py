@@ -164,9 +164,9 @@ class RegionFinder:
                     self._behind(function, stmt, needed, result)
             elif touches(written, needed):
                 chosen.append(stmt)
-                left = without(needed, self._places.renewed(function.module, stmt))
-                needed.intersection_update(left)
-                needed |= self._effects.reads(function, stmt)
+                renamed = self._places.renamed(function.module, stmt, needed)
+                needed -= needed - without(needed, self._places.renewed(function.module, stmt))
+                needed |= self._effects.reads(function, stmt) | renamed
                 self._made(function, stmt, result)
         self._add(function, chosen, result)
 

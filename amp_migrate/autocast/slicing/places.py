@@ -156,6 +156,19 @@ class Places:
             for target in targets_of(stmt):
                 yield from self.targets(module, target)
 
+    def renamed(self, module: Module, stmt: ast.stmt, needed: Needed) -> Needed:
+        """Return what is needed of an object that an assignment only gives another name, by the name that it had."""
+        if not isinstance(stmt, ast.Assign | ast.AnnAssign) or stmt.value is None:
+            return set()
+        had = self.of(module, stmt.value)
+        named = [self.of(module, target) for target in targets_of(stmt)] if had is not None else []
+        return {
+            had.further(*place.steps[len(name.steps) :])
+            for name in named
+            for place in needed
+            if had is not None and name is not None and name.holds(place)
+        }
+
     def targets(self, module: Module, target: ast.expr) -> Iterator[Place]:
         """Yield the places that the target of an assignment, a loop or a ``with`` names."""
         if isinstance(target, ast.Tuple | ast.List):
