@@ -12,6 +12,7 @@ from amp_migrate.check.events.claims import Claims
 from amp_migrate.check.events.labels import Does
 from amp_migrate.check.events.sides import Key, Side, changed
 from amp_migrate.check.events.traces import Difference, Label, Step
+from amp_migrate.facts.paths import defs, uses
 from amp_migrate.project import Function
 from amp_migrate.protocol.faults import Place
 
@@ -23,6 +24,7 @@ _NAMES = ast.Name | ast.Attribute
 _MOVES = "runs under other tests than before:"
 _ASKS = "runs under a test that was not around it:"
 _ORDER = "stands in front of what it stood behind:"
+_CROSSES = "stands on the other side of what it reads:"
 _EVENTS = (Does.STEP, Does.CLEAR, Does.READ, Does.LOAD, Does.SAVE)
 
 
@@ -67,6 +69,7 @@ class _Pair:
                 yield self._differs(f"`{text}` {_MOVES}", was[text], now[text])
         yield from self._asking()
         yield from self._reordered(was, now)
+        yield from self._crossed(was, now)
 
     def _reordered(
         self, was: dict[str, ast.stmt], now: dict[str, ast.stmt]
@@ -76,6 +79,19 @@ class _Pair:
         for text, behind in pairwise(sorted(stays, key=lambda t: _place(now[t]))):
             if _place(was[behind]) < _place(was[text]):
                 yield self._differs(f"`{text}` {_ORDER} `{behind}`:", was[text], now[text])
+
+    def _crossed(self, was: dict[str, ast.stmt], now: dict[str, ast.stmt]) -> Iterator[Difference]:
+        """Yield the statements that a rule moves past one that stores what they read."""
+        both = [text for text in was if text in now]
+        stored = {text: defs(was[text]) for text in both}
+        for text in both:
+            read = uses(was[text]) if self._claimed(was[text]) else set()
+            for other in both if read else ():
+                if other != text and stored[other] & read:
+                    behind = _place(was[other]) < _place(was[text])
+                    if behind is not (_place(now[other]) < _place(now[text])):
+                        what = f"`{text}` {_CROSSES} `{other}`:"
+                        yield self._differs(what, was[text], now[text])
 
     def _asking(self) -> Iterator[Difference]:
         """Yield the events that stand under a test of the new text which none of their like had around it."""

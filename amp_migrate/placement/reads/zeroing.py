@@ -173,7 +173,8 @@ def _is_lost_in_a_helper(unit: Unit, backward: Backward, moved: set[ast.stmt]) -
         own: list[ast.AST] = [backward.node]
         if taken and any(lost(unit, function, n, taken) for n in (own if here else runs)):
             return True
-        late = all(_waits(unit, step, backward.node) for step in unit.steps_of(backward.function))
+        stays = [s for s in unit.steps_of(backward.function) if s.anchor not in moved]
+        late = bool(stays) and all(_waits(unit, step, backward.node) for step in stays)
         for call in training if late and stepping == {backward.function} else ():
             if lost(unit, function, call, [other for other in taken if other is not call]):
                 return True

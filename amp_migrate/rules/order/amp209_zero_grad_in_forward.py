@@ -24,11 +24,16 @@ Changes the order of statements, not the training: the same bits result.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
+from amp_migrate.autocast.slicing.effects import effects_of
+from amp_migrate.autocast.slicing.places import touches
 from amp_migrate.placement.reads.zeroing import every_micro_batch, in_region
 from amp_migrate.plan.model import Decision, Move, Status
+from amp_migrate.project.order import position
 from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.training.region import Region
 
 RULE = Rule(
     "AMP209",
@@ -47,7 +52,18 @@ def decide(context: Context) -> Iterator[Decision]:
         for stmt in in_region(region):
             if stmt in moved and context.settings.enabled("AMP201"):
                 continue
+            if _is_bound_between(context, region, stmt):
+                continue
             tree = region.module.tree
             edit = Move(tree.span(stmt), tree.span(region.first), after=False)
             message = "zero_grad moves before the forward, out of the autocast region"
             yield decision(RULE, Status.FIXED, region.module, stmt, message, [edit])
+
+
+def _is_bound_between(context: Context, region: Region, stmt: ast.stmt) -> bool:
+    """Tell whether the region gives what a statement clears a new value before that: it stays behind it."""
+    tree, effects = region.module.tree, effects_of(context.unit.project)
+    needed = effects.reads(region.function, stmt)
+    block = tree.block(stmt)
+    between = block[position(tree, region.first) : position(tree, stmt)]
+    return any(touches(effects.writes(region.function, other), needed) for other in between)

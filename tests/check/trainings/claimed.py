@@ -342,6 +342,49 @@ _LOGGED = _training(
         "        if (i + 1) % 2 == 0:\n            told(model, scaler)\n",
     ),
 )
+_NAMED_LATE = _training(
+    "the optimizer of a batch is named between the forward and what clears it",
+    ("AMP209", 11),
+    """\
+    import torch
+    from apex import amp
+
+    def train(model, optimizer, spare, loader):
+        model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+        opt = spare
+        for x in loader:
+            output = model(x)
+            opt = optimizer
+
+            opt.zero_grad()
+            loss = output.mean()
+            with amp.scale_loss(loss, opt) as scaled_loss:
+                scaled_loss.backward()
+            opt.step()
+    """,
+    """\
+    import torch
+
+    def train(model, optimizer, spare, loader):
+        scaler = torch.cuda.amp.GradScaler()
+        opt = spare
+        for x in loader:
+            with torch.cuda.amp.autocast():
+                output = model(x)
+                opt = optimizer
+
+                opt.zero_grad()
+                loss = output.mean()
+            scaler.scale(loss).backward()
+            scaler.step(opt)
+            scaler.update()
+    """,
+    the_one_before_is_cleared=(
+        "        with torch.cuda.amp.autocast():\n            output = model(x)\n            opt = optimizer\n\n            opt.zero_grad()\n",
+        "        opt.zero_grad()\n        with torch.cuda.amp.autocast():\n            output = model(x)\n            opt = optimizer\n\n",
+    ),
+    nothing_is_cleared=("            opt.zero_grad()\n", ""),
+)
 
 _SKIPS = _training(
     "one that skips a batch is cleared on every batch",
@@ -496,5 +539,5 @@ _REPORTED = _training(
 )
 
 CLAIMED = (
-    *map(skipped_apart, (_NEVER, _EVERY, _NETWORK)), _BESIDE, _LIMITED, _LOGGED, _SKIPS, _ADDED, _REPORTED
+    *map(skipped_apart, (_NEVER, _EVERY, _NETWORK)), _BESIDE, _LIMITED, _LOGGED, _NAMED_LATE, _SKIPS, _ADDED, _REPORTED
 )  # fmt: skip
