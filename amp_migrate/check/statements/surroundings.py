@@ -14,6 +14,7 @@ from amp_migrate.check.events.sides import Key, Side, changed
 from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.facts.paths import defs, uses
 from amp_migrate.project import Function
+from amp_migrate.project.order import exclusive
 from amp_migrate.protocol.faults import Place
 
 _Around = frozenset[tuple[str, bool]]
@@ -81,13 +82,15 @@ class _Pair:
                 yield self._differs(f"`{text}` {_ORDER} `{behind}`:", was[text], now[text])
 
     def _crossed(self, was: dict[str, ast.stmt], now: dict[str, ast.stmt]) -> Iterator[Difference]:
-        """Yield the statements that a rule moves past one that stores what they read."""
+        """Yield what a rule moves past a statement that stores what it reads, and that no way leaves out for it."""
         both = [text for text in was if text in now]
         stored = {text: defs(was[text]) for text in both}
         for text in both:
-            read = uses(was[text]) if self._claimed(was[text]) else set()
+            moves = self._claimed(was[text]) and self._happens(was[text])
+            read = uses(was[text]) if moves else set()
             for other in both if read else ():
-                if other != text and stored[other] & read:
+                apart = exclusive(self._before.module.tree, was[other], was[text])
+                if other != text and stored[other] & read and not apart:
                     behind = _place(was[other]) < _place(was[text])
                     if behind is not (_place(now[other]) < _place(now[text])):
                         what = f"`{text}` {_CROSSES} `{other}`:"
