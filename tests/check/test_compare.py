@@ -19,6 +19,7 @@ from check.decisions.adversaries import ADVERSARIES
 from check.decisions.agents import AGENTS
 from check.decisions.distilling import DISTILLING
 from check.decisions.finetuning import FINETUNING
+from check.decisions.opened import OPENED
 from check.decisions.rearranged import REARRANGED
 from check.decisions.staying import STAYING
 from check.elsewhere.astray import ASTRAY
@@ -28,7 +29,6 @@ from check.elsewhere.left_scaled import LEFT_SCALED, LEFT_UNTOLD
 from check.elsewhere.made_anew import MADE_ANEW
 from check.elsewhere.moved import MOVED
 from check.elsewhere.nested import NESTED
-from check.elsewhere.opened import OPENED
 from check.elsewhere.passed import PASSED, PASSED_UNTOLD
 from check.elsewhere.placeholders import PLACEHOLDERS
 from check.elsewhere.shared_weights import SHARED_WEIGHTS
