@@ -20,7 +20,10 @@ _IMPORT = re.compile(
     )""",
     re.MULTILINE | re.VERBOSE,
 )
-_BY_VALUE = re.compile(rb"\b(?:import_module|__import__|locate|instantiate|run_module|run_path)\b")
+_BY_VALUE = re.compile(
+    rb"\b(?:import_module|__import__|locate|instantiate|run_module|run_path|load_source|load_module|find_module"
+    rb"|spec_from_file_location|walk_packages|iter_modules)\b"
+)
 _NAME = re.compile(rb"([\w.]+|\*)(?:\s+as\s+\w+)?")
 
 
@@ -53,7 +56,8 @@ class Selection:
     def needed(self) -> list[str]:
         """The files that hold the mark or scale a loss, those that import one of them, and what all these import.
 
-        A file that imports some of that, and others by a name that is a value, is among them: it may run any.
+        A file that imports some of that, and others by a name that is a value, is among them: it may run any. Where one of
+        these imports by value itself, so are all that import some of that: it may import them, as a folder of plugins.
         """
         return [path for path in self._files if path in self._needed]
 
@@ -73,8 +77,9 @@ class Selection:
         users = closure(seeds, imports.importers)
         found = set(closure(users, imports.imported))
         callers = imports.callers(found, found)
-        free = (path for path in callers if _BY_VALUE.search(imports.data(path)))
-        return found.union(closure(free, imports.imported))
+        if not any(_BY_VALUE.search(imports.data(path)) for path in found):
+            callers = {path for path in callers if _BY_VALUE.search(imports.data(path))}
+        return found.union(closure(callers, imports.imported))
 
 
 class _Imports:

@@ -70,6 +70,18 @@ def test_callers_of_files_that_change_alone() -> None:
     assert Selection(files).needed == [*needed, "third.py"]
 
 
+def test_what_a_folder_of_plugins_registers_with() -> None:
+    """Where what Apex code imports runs files by names that are values, all that import it are needed: it may run them."""
+    files = {
+        "main.py": APEX + b"import tasks\n",
+        "tasks/__init__.py": b"def register(cls): pass\n",
+        "tasks/ranking.py": b"from tasks import register\n",
+    }
+    assert Selection(files).needed == ["main.py", "tasks/__init__.py"]
+    files["tasks/__init__.py"] += b"import importlib\nimportlib.import_module(name)\n"
+    assert Selection(files).needed == [*files]
+
+
 def test_forms_of_imports() -> None:
     """Relative, bracketed, continued, indented and several imports on a line are seen."""
     files = {
