@@ -30,6 +30,7 @@ from amp_migrate.check.settings import scales
 from amp_migrate.check.statements.computed import computed
 from amp_migrate.check.statements.keys import reloaded
 from amp_migrate.check.statements.reading import misread
+from amp_migrate.check.statements.registered import idle
 from amp_migrate.check.statements.surroundings import moved
 from amp_migrate.project.once import kept
 from amp_migrate.protocol.code.program import Program
@@ -94,6 +95,7 @@ def compare(before: Program, after: Program, claims: Claims) -> Comparison:
         *clipped(old, new),
         *passed(old, new, claims),
         *divided(old, new, every, claims),
+        *idle(old, new, every, claims),
         *computed(old, new, every, claims),
     )
     for name, difference in (*forwards.differences(), *others):

@@ -47,6 +47,7 @@ _IN_SIGHT = "write what it does here (scale the loss, run the backward, clip, st
 _WITHOUT_IT = (
     "delete the step before the first backward, as it finds no gradients there, then run again"
 )
+_FIRST = "change what keeps Apex in the other programs that run this file, as their findings say, then run again"
 _ADVICES = {
     Trouble.GRADIENTS: _ADVICE,
     Trouble.CASTS_MISSING: _PUT_UNDER,
@@ -54,6 +55,7 @@ _ADVICES = {
     Trouble.REFUSED_LOSS: _WITH_LOGITS,
     Trouble.OUT_OF_SIGHT: _IN_SIGHT,
     Trouble.TOO_EARLY: _WITHOUT_IT,
+    Trouble.HELD_BACK: _FIRST,
 }
 OPTED_OUT = "`# amp-migrate: skip` keeps this line, and Apex code that works together is migrated whole or not at all"
 
@@ -125,7 +127,7 @@ def refused_unit(found: list[Site], refusal: Refusal, project: Project) -> Canno
         advice = "report this to amp-migrate, and migrate this code by hand"
         reason = f"the rewrite of {PurePath(refusal.path).name} failed its check: {refusal.reason}"
         return Cannot("AMP910", *site.at, reason, advice)
-    module, node = _at(project, refusal.path, refusal.line, site.node)
+    module, node = _at(project, refusal.path, refusal.line, site)
     return Cannot("AMP911", module, node, refusal.reason, _BY_HAND)
 
 
@@ -133,15 +135,22 @@ def _statement(project: Project, site: Site, refusal: Refusal) -> tuple[Module, 
     place = refusal.place
     if place is None or place.path not in project.modules:
         return site.module, site.node
-    return _at(project, place.path, place.line, site.node)
+    return _at(project, place.path, place.line, site)
 
 
-def _at(project: Project, path: str, line: int, otherwise: ast.AST) -> tuple[Module, ast.AST]:
-    """Return the innermost statement of a file at a line."""
+def _at(project: Project, path: str, line: int, otherwise: Site) -> tuple[Module, ast.AST]:
+    """Return the innermost statement of a file at a line, its decorators included."""
     module = project.modules[path]
     around = [
         node
         for node in ast.walk(module.tree.module)
-        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno)
+        if isinstance(node, ast.stmt) and _begins(node) <= line <= (node.end_lineno or node.lineno)
     ]
-    return module, max(around, key=lambda node: node.lineno, default=otherwise)
+    if not around:
+        return otherwise.module, otherwise.node
+    return module, max(around, key=lambda node: node.lineno)
+
+
+def _begins(node: ast.stmt) -> int:
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(decorator.lineno for decorator in decorators)])

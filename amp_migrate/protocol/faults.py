@@ -78,6 +78,7 @@ class Trouble(Enum):
     REFUSED_LOSS = "torch refuses a loss under autocast"
     OUT_OF_SIGHT = "code that cannot be read scales the loss"
     TOO_EARLY = "an optimizer steps before the first backward"
+    HELD_BACK = "casts stay with Apex in a file that a program shares with another one"
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,11 @@ class Advised(NamedTuple):
 
 ADVISED = (
     Advised(
+        "refused/registered_for_a_program_that_is_left",
+        "with `scaled_loss.backward()` in it",
+        (("two.py", "run(scaled_loss, opt, net)\n", "scaled_loss.backward()\n    opt.step()\n"),),
+    ),
+    Advised(
         "refused/optimizer_chosen_behind_a_while",
         "read them in a `for` that sets `name`",
         (
