@@ -19,6 +19,7 @@ from check.decisions.adversaries import ADVERSARIES
 from check.decisions.agents import AGENTS
 from check.decisions.distilling import DISTILLING
 from check.decisions.finetuning import FINETUNING
+from check.decisions.held_back import HELD_BACK, HELD_BACK_UNTOLD
 from check.decisions.opened import OPENED
 from check.decisions.rearranged import REARRANGED
 from check.decisions.staying import STAYING
@@ -68,7 +69,7 @@ EVERY = (
     *BEHIND, *INSIDE, *STEPPED, *EARLY, *SPEEDS, *ANEW, *TURNED_OFF, *MOVED, *PLAIN, *PRODUCTS, *DONE, *PLACEHOLDERS,
     *SHARED_WEIGHTS, *MADE_ANEW, *WHOLE_RESULTS, KEPT, *KEPT_BY, *UNPACKED, *IN_CLOSURES, *ADVERSARIES, *AGENTS,
     *DISTILLING, *FINETUNING, *REARRANGED, *STAYING, *LATER, *OPENED,
-    *ASTRAY, *SET_LATER, *INPUTS_LATER, *PASSED, GIVEN_ON, *ASKED_EARLY, *BACKENDS, *NESTED, *LEFT_SCALED,
+    *ASTRAY, *SET_LATER, *INPUTS_LATER, *PASSED, GIVEN_ON, *ASKED_EARLY, *BACKENDS, *NESTED, *LEFT_SCALED, *HELD_BACK,
 )  # fmt: skip
 
 
@@ -94,6 +95,7 @@ def test_a_sound_migration_passes(training: Training) -> None:
         *PLAIN_UNTOLD,
         *PASSED_UNTOLD,
         *LEFT_UNTOLD,
+        *HELD_BACK_UNTOLD,
         *KEPT_NO_MORE,
         *UNPACKED_OTHERWISE,
         *BACKENDS_MIXED,
