@@ -17,9 +17,10 @@ def test_generated_program_trains_as_in_fp32(dtype: str, seeds: tuple[int, ...])
 
 
 def test_refactored_program_trains_as_in_fp32() -> None:
-    """Options in a tuple, which has no option itself, and a reason in a file that trains nothing, among others."""
-    found = enabled([refactored(seed) for seed in (3, 102, 19)], Choices("float16"))
+    """Options in a tuple, which has no option itself, and an optimizer that is logged before its step, among others."""
+    found = enabled([refactored(seed) for seed in (3, 102, 19, 56)], Choices("float16"))
     assert [(verdict.outcome, verdict.why[:6]) for verdict in found] == [
+        ("enabled", ""),
         ("enabled", ""),
         ("enabled", ""),
         ("left", "AMP592"),

@@ -76,7 +76,7 @@ def decide_in_apex(context: Context) -> Iterator[Decision]:
         return
     for left, block in _left(context):
         module, steps = left.function.module, _steps(context, left)
-        own = [step for step in steps if step.function is left.function and path(step.optimizer)]
+        own = [step for step in steps if path(step.optimizer) and _is_at_hand(left, step)]
         if own and block.optimizers is not None:
             named = [module.tree.segment(node) for node in block.optimizer_list()]
             text = f"[{', '.join([*named, module.tree.segment(own[0].optimizer)])}]"
@@ -120,6 +120,15 @@ def _steps(context: Context, left: Left) -> list[Step]:
         for step in context.unit.steps
         if left.optimizer in objects.optimizers_of(step.module, step.optimizer)
     ]
+
+
+def _is_at_hand(left: Left, step: Step) -> bool:
+    """Tell whether the optimizer of a step goes by the same name where a backward runs: in its function, or on its object."""
+    here, there, held = left.function.method, step.function.method, step.optimizer
+    if step.function is left.function:
+        return True
+    own = isinstance(held, ast.Attribute) and step.function.is_receiver(held.value)
+    return own and here.cls is there.cls and here.receiver == there.receiver
 
 
 def _spoken(steps: list[Step]) -> str:
