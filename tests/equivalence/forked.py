@@ -22,6 +22,7 @@ import amp_migrate.equivalence.capture.session  # what every trial needs, so too
 import amp_migrate.equivalence.reference.modules  # noqa: F401
 from amp_migrate.equivalence import reference
 from amp_migrate.equivalence.capture.config import CaptureConfig
+from amp_migrate.equivalence.capture.standins import cudapolicy
 from amp_migrate.equivalence.capture.start import start
 from amp_migrate.equivalence.runs import launch as launching
 from amp_migrate.equivalence.runs.launch import Launch, Progress
@@ -29,6 +30,7 @@ from amp_migrate.equivalence.runs.records import Run, read_folder
 from amp_migrate.equivalence.runs.runner import Runner
 
 torch.set_num_threads(1)
+cudapolicy.on_the_cpu_alone()  # asked once for all trials
 REFERENCE = reference.LABEL
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import torch
@@ -52,23 +53,24 @@ def install() -> None:
         for names, to in ((LOWER, _lower), (FLOAT32, _float32), (WIDEST, _widest)):
             for name in names.split():
                 _register(library, name, to)
-        for name in _on_the_cpu_alone():
+        for name in on_the_cpu_alone():
             library.impl(name, fallthrough_kernel, allow_override=True)
         library.impl("binary_cross_entropy", _refuse)
 
 
-def _on_the_cpu_alone() -> list[str]:
-    """Return the operators that CPU autocast treats and CUDA autocast leaves as they come."""
+@cache
+def on_the_cpu_alone() -> tuple[str, ...]:
+    """Return the operators that CPU autocast treats and CUDA autocast leaves as they come; to ask all of them takes a while."""
     registered = torch._C._dispatch_has_kernel_for_dispatch_key
     kept = {f"aten::{name}" for name in COMPOSED.split()}
-    return [
+    return tuple(
         name
         for name in torch._C._dispatch_get_all_op_names()
         if name.startswith("aten::")
         and name not in kept
         and registered(name, "AutocastCPU")
         and not registered(name, "AutocastCUDA")
-    ]
+    )
 
 
 def _register(library: Any, name: str, to: Callable[[list[Tensor]], torch.dtype | None]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from functools import cache
 from typing import Any
 
 import torch
@@ -39,14 +40,16 @@ class CudaOnCpu(TorchFunctionMode):
             return args[0]
         if func is torch.Tensor.backward:
             return self._backward(*args, **kwargs)
-        args = tuple(on_cpu(value) for value in args)
-        kwargs = {name: on_cpu(value) for name, value in kwargs.items()}
+        if any(map(_may_name, map(type, args))):
+            args = tuple(on_cpu(value) for value in args)
+        if any(map(_may_name, map(type, kwargs.values()))):
+            kwargs = {name: on_cpu(value) for name, value in kwargs.items()}
         if func is torch.Tensor.to and len(args) > 1 and type(args[1]) is int:  # `.to(0)` is a GPU
             args = (args[0], "cpu", *args[2:])
         elif func is _PARSE and args and type(args[0]) is int:
             args = ("cpu", *args[1:])
         if type(kwargs.get("device")) is int:
-            kwargs["device"] = "cpu"
+            kwargs = {**kwargs, "device": "cpu"}
         return func(*args, **kwargs)
 
     def _backward(
@@ -59,6 +62,12 @@ class CudaOnCpu(TorchFunctionMode):
     ) -> None:
         with self:  # the mode is off in here, and user-defined backwards need it
             torch.autograd.backward(tensor, gradient, retain_graph, create_graph, inputs=inputs)
+
+
+@cache
+def _may_name(kind: type) -> bool:
+    """Tell whether a value of this type may name a device; every torch call asks that of its arguments."""
+    return issubclass(kind, (str, torch.device))
 
 
 def on_cpu(value: Any) -> Any:
