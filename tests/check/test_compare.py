@@ -22,6 +22,7 @@ from check.decisions.finetuning import FINETUNING
 from check.decisions.held_back import HELD_BACK, HELD_BACK_UNTOLD
 from check.decisions.opened import OPENED
 from check.decisions.rearranged import REARRANGED
+from check.decisions.roundabout_runs import ROUNDABOUT_RUNS
 from check.decisions.staying import STAYING
 from check.elsewhere.astray import ASTRAY
 from check.elsewhere.in_closures import IN_CLOSURES
@@ -42,6 +43,7 @@ from check.flags.done import DONE
 from check.flags.given_on import GIVEN_ON
 from check.flags.inputs_later import INPUTS_LATER
 from check.flags.kept import KEPT_BY, KEPT_NO_MORE
+from check.flags.kept_contexts import KEPT_CONTEXTS
 from check.flags.plain import KEPT, PLAIN, PLAIN_UNTOLD
 from check.flags.set_later import SET_LATER
 from check.flags.unpacked import UNPACKED, UNPACKED_OTHERWISE
@@ -70,6 +72,7 @@ EVERY = (
     *SHARED_WEIGHTS, *MADE_ANEW, *WHOLE_RESULTS, KEPT, *KEPT_BY, *UNPACKED, *IN_CLOSURES, *ADVERSARIES, *AGENTS,
     *DISTILLING, *FINETUNING, *REARRANGED, *STAYING, *LATER, *OPENED,
     *ASTRAY, *SET_LATER, *INPUTS_LATER, *PASSED, GIVEN_ON, *ASKED_EARLY, *BACKENDS, *NESTED, *LEFT_SCALED, *HELD_BACK,
+    *ROUNDABOUT_RUNS, *KEPT_CONTEXTS,
 )  # fmt: skip
 
 

@@ -6,16 +6,20 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 
 from amp_migrate.check.events.labels import called, text_of
+from amp_migrate.facts.constants import string
 from amp_migrate.facts.paths import all_given, tail
 from amp_migrate.project import Module, Project
 from amp_migrate.project.order import key
 from amp_migrate.training.beliefs import RUNS_GIVEN, WRAPS_GIVEN
 from amp_migrate.training.bindings import bound_value
+from amp_migrate.training.forwards.forwards import is_housekeeping
 from amp_migrate.training.forwards.given import Given
 from amp_migrate.training.objects import Objects
 
 _OF_POOLS = frozenset({"map", "starmap"})
 _IS_RUN = frozenset({"__call__", "forward"})
+_MADE_TO_RUN = frozenset({"operator.attrgetter", "operator.methodcaller"})
+_OF_FIRST = frozenset({"operator.call", "operator.methodcaller()"})
 
 
 class Callables:
@@ -31,8 +35,27 @@ class Callables:
         """Tell whether a call runs a network: what it calls is one, or it is given one to run."""
         if self._runs(module, call.func, set()):
             return True
+        if call.args and self._runs_first(module, call):
+            return self._runs(module, call.args[0], set())
         given = is_given(call) and not self._is_own(module, call)
         return given and any(self._runs(module, a, set()) for a in all_given(call))
+
+    def _runs_first(self, module: Module, call: ast.Call) -> bool:
+        """Tell whether a call runs its first argument by a method of its class: ``Net.forward(net, x)``."""
+        func = call.func
+        if isinstance(func, ast.Attribute) and func.attr in _IS_RUN:
+            return True
+        return self._operator(module, func) in _OF_FIRST
+
+    def _operator(self, module: Module, func: ast.expr) -> str | None:
+        """Return the function of Python that is called, with brackets where what it makes is, in a variable too."""
+        if isinstance(func, ast.Call):
+            made, named = self._operator(module, func.func), all_given(func)[:1]
+            idle = any(is_housekeeping(string(name) or "") for name in named)
+            return f"{made}()" if made in _MADE_TO_RUN and not idle else None
+        if isinstance(func, ast.Name) and (value := module.scopes.only_value(func)) is not None:
+            return self._operator(module, value) if isinstance(value, ast.Call) else None
+        return self._project.external(module, func)
 
     def _is_own(self, module: Module, call: ast.Call) -> bool:
         """Tell whether a call is of a method or function that is named as one which runs what it is given."""
@@ -55,9 +78,13 @@ class Callables:
         if isinstance(node, ast.NamedExpr) or is_method:
             assert isinstance(node, ast.NamedExpr | ast.Attribute)
             yield node.value
+        elif isinstance(node, ast.Subscript):
+            yield from _holders(node)
         elif isinstance(node, ast.IfExp):
             yield from (node.body, node.orelse)
         elif isinstance(node, ast.Call):
+            if self._operator(module, node.func) == "operator.attrgetter()":
+                yield from all_given(node)
             seen = self._project.callees(node)
             wraps = not seen and tail(node) in WRAPS_GIVEN
             yield from all_given(node) if wraps else self._given.of_call(module, node)
@@ -66,6 +93,15 @@ class Callables:
                 value = bound_value(module, binding)
                 if isinstance(value, ast.Attribute | ast.Call | ast.NamedExpr | ast.IfExp):
                     yield value
+
+
+def _holders(item: ast.Subscript) -> Iterator[ast.expr]:
+    """Yield what an item is taken from: a list of layers, and the network that has it."""
+    node = item.value
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        yield node
+        node = node.value
+    yield node
 
 
 def is_given(call: ast.Call) -> bool:

@@ -16,6 +16,7 @@ from amp_migrate.project.reach import reachable
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.beliefs import AUTOCASTS
 from amp_migrate.training.contexts import around
+from amp_migrate.training.origins.meant import held
 
 
 class Casts(Enum):
@@ -34,6 +35,7 @@ class Casting:
         self._project = program.project
         self.enabled = Enabled(program, known, made or known)
         self._within: set[ast.Call] = set()
+        self._asked: set[ast.expr] = set()
 
     def here(self, function: Function, node: ast.AST) -> Casts | None:
         """Return what the blocks of a function around a node say where that is evaluated, None where there is none."""
@@ -69,6 +71,10 @@ class Casting:
                 yield self._project.function_of(module, call), call, names
 
     def _context(self, function: Function, node: ast.expr) -> Casts | None:
+        if isinstance(node, ast.IfExp):
+            truth = self.enabled.truth(function, node.test)
+            arms = {True: [node.body], False: [node.orelse], None: [node.body, node.orelse]}[truth]
+            return self._one_of([(function, arm) for arm in arms])
         call = node if isinstance(node, ast.Call) else None
         name = self._project.external(function.module, call.func if call is not None else node)
         if name in AUTOCASTS and call is not None:
@@ -77,7 +83,26 @@ class Casting:
         builtin = function.module.scopes.builtin
         if name is not None or (call is not None and builtin(call.func) is not None):
             return None
-        return self._of_project(call) if call is not None else Casts.UNKNOWN
+        return self._of_project(call) if call is not None else self._held(function, node)
+
+    def _one_of(self, places: Iterable[tuple[Function, ast.expr]]) -> Casts | None:
+        found = {self._context(*place) for place in places}
+        return found.pop() if len(found) == 1 else Casts.UNKNOWN
+
+    def _held(self, function: Function, node: ast.expr) -> Casts | None:
+        """Return what the contexts say that a variable or attribute may hold, but for those of branches that are not taken."""
+        if node in self._asked:
+            return Casts.UNKNOWN
+        found = list(held(self._project, function.module, node))
+        values = [value for value in found if value is not None and value is not node]
+        if not values or len(values) < len(found):
+            return Casts.UNKNOWN
+        self._asked.add(node)
+        makers = ((self._project.function_of(self._project.module_of(v), v), v) for v in values)
+        places = [(maker, value) for maker, value in makers if self.enabled.reached(maker, value)]
+        says = self._one_of(places)
+        self._asked.discard(node)
+        return says
 
     def _of_project(self, call: ast.Call) -> Casts | None:
         """Return what the generators that a call makes context managers of enter around their yield."""

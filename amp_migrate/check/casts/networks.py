@@ -184,7 +184,7 @@ class Networks:
         name = self._project.external(function.module, call.func)
         if name is None or not call.args or name.rpartition(".")[2] in RUN_IN_HALF:
             return False
-        if self._halves(function, call):
+        if self._halves(function, call) or self._is_forward(function.module, call):
             return False
         given = all_given(call)
         calls = self._program.training.losses.calls
