@@ -41,3 +41,47 @@ def test_a_pair_keeps_what_its_own_function_reads(other: str) -> None:
 
     assert "        models = [model]\n" in result.text
     assert other in result.text
+
+
+LAYERS = """
+    import torch
+
+
+    def build(width):
+        {inside}
+        return apex.normalization.FusedLayerNorm(width)
+
+
+    def train(model, loader):
+        {other}
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        model, optimizer = apex.amp.initialize(model, optimizer, opt_level="O1")
+        for x in loader:
+            loss = model(x).mean()
+            with apex.amp.scale_loss(loss, optimizer) as scaled_loss:
+                scaled_loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+
+
+@pytest.mark.parametrize(
+    "top", ["", "import apex\n", "try:\n    import apex\nexcept ImportError:\n    pass\n"]
+)
+def test_an_import_goes_from_the_scope_that_no_longer_reads_it(top: str) -> None:
+    text = dedent(LAYERS).format(inside="import apex", other="pass" if top else "import apex")
+    result = migrate_source(top + text)
+
+    assert "autocast" in result.text
+    assert result.text.count("import apex") == 1
+    assert "def build(width):\n    import apex\n" in result.text
+    assert "except" not in result.text
+
+
+def test_an_import_stays_at_the_top_for_another_function() -> None:
+    text = dedent(LAYERS).format(inside="pass", other="import apex")
+    result = migrate_source("import apex\n" + text)
+
+    assert "autocast" in result.text
+    assert result.text.startswith("import apex\n")
+    assert result.text.count("import apex") == 1

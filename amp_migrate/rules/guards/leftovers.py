@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator
 
 from amp_migrate.facts.constants import string
 from amp_migrate.facts.imports import last_name
-from amp_migrate.facts.paths import sets
+from amp_migrate.facts.paths import imported_name, sets
+from amp_migrate.facts.scopes import Scopes
 from amp_migrate.facts.tree import FunctionNode, Tree
 from amp_migrate.plan.model import Drop, DropImportedName, Edit, Replace
 from amp_migrate.rules.guards.cleanup import within
 
 _Functions = dict[str, list[FunctionNode]]
+_Named = FunctionNode | ast.ClassDef
 
 
 Made = Callable[[ast.expr], bool]
@@ -31,7 +33,7 @@ def leftovers(
     functions = _functions(Tree("", after)) if idle else {}
     for kind, name in unused:
         if kind == "import":
-            found += _import(tree, name)
+            found += _import(tree, after, name)
         else:
             found += _variable(tree, functions, name, made, edits)
     found += _pairs(tree, functions, idle, edits) if idle else []
@@ -46,9 +48,13 @@ def _functions(after: Tree) -> _Functions:
     return found
 
 
-def _qualname(tree: Tree, function: FunctionNode) -> str:
-    around = (up for up in tree.ancestors(function) if isinstance(up, FunctionNode | ast.ClassDef))
-    return ".".join([function.name, *(up.name for up in around)])
+def _qualname(tree: Tree, scope: _Named) -> str:
+    return ".".join([scope.name, *_names_around(tree, scope)])
+
+
+def _names_around(tree: Tree, node: ast.AST) -> Iterator[str]:
+    """Yield the names of the functions and classes around a node, from the inside."""
+    return (up.name for up in tree.ancestors(node) if isinstance(up, _Named))
 
 
 def _pairs(tree: Tree, functions: _Functions, idle: set[str], edits: list[Edit]) -> Iterator[Edit]:
@@ -72,22 +78,50 @@ def _pairs(tree: Tree, functions: _Functions, idle: set[str], edits: list[Edit])
             yield Replace(span, " = ".join(sides))
 
 
-def _import(tree: Tree, name: str) -> list[Edit]:
-    """`name` is as pyflakes gives it: ``os.path``, ``a.b as c``, ``a.b as b`` as ``a.b``, ``from x import y`` as ``x.y``."""
+def _import(tree: Tree, after: str, name: str) -> list[Edit]:
+    """`name` is as pyflakes gives it: ``os.path``, ``a.b as c``, ``a.b as b`` as ``a.b``, ``from x import y`` as ``x.y``.
+
+    Where several scopes have that import, those whose name is still read keep it.
+    """
     original, _, alias = name.partition(" as ")
-    found: list[Edit] = []
+    found: list[tuple[ast.Import | ast.ImportFrom, list[ast.alias]]] = []
     for node in tree.nodes(ast.Import, ast.ImportFrom):
         base = "." * node.level + (node.module or "") if isinstance(node, ast.ImportFrom) else ""
         joint = base if base.endswith(".") or not base else f"{base}."
-        names = tuple(
-            a.name
+        aliases = [
+            a
             for a in node.names
             if f"{joint}{a.name}" == original
             and (a.asname or "") in (alias or original.rpartition(".")[2], "")
-        )
-        if names:
-            found.append(DropImportedName(tree.span(node), names))
-    return found
+        ]
+        if aliases:
+            found.append((node, aliases))
+    standing = {node: ".".join(_names_around(tree, node)) for node, _ in found}
+    read = set[str]()
+    if len(set(standing.values())) > 1:
+        read = _reading(after, {imported_name(a) for _, aliases in found for a in aliases})
+    return [_without(tree, node, aliases) for node, aliases in found if standing[node] not in read]
+
+
+def _without(tree: Tree, node: ast.Import | ast.ImportFrom, gone: list[ast.alias]) -> Edit:
+    """Return the edit that takes names out of an import; all of it goes with a ``try`` that does nothing else."""
+    guard = tree.parent(node)
+    if gone == node.names and isinstance(guard, ast.Try) and guard.body == [node]:
+        others = [*guard.orelse, *guard.finalbody, *(s for h in guard.handlers for s in h.body)]
+        if all(isinstance(stmt, ast.Pass) for stmt in others):
+            return Drop(tree.span(guard))
+    return DropImportedName(tree.span(node), tuple(a.name for a in gone))
+
+
+def _reading(text: str, names: set[str]) -> set[str]:
+    """Return the scopes of a text whose variables of these names are read."""
+    tree = Tree("", text)
+    scopes = Scopes(tree)
+    reads = [
+        node for node in tree.nodes(ast.Name) if node.id in names and isinstance(node.ctx, ast.Load)
+    ]
+    owners = [scopes.owner(node) for node in reads]
+    return {_qualname(tree, owner) if isinstance(owner, _Named) else "" for owner in owners}
 
 
 _PURE = (
