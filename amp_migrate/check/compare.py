@@ -16,7 +16,7 @@ from amp_migrate.check.events.presence import always_there
 from amp_migrate.check.events.results import paired
 from amp_migrate.check.events.sides import Key, Side, side_of
 from amp_migrate.check.events.traces import Automaton, Difference
-from amp_migrate.check.gradients.clipped import clipped
+from amp_migrate.check.gradients.clipped import clipped, taken_from_all
 from amp_migrate.check.gradients.inside import stepped_inside
 from amp_migrate.check.gradients.joint import apart
 from amp_migrate.check.gradients.left import divided
@@ -93,6 +93,7 @@ def compare(before: Program, after: Program, claims: Claims) -> Comparison:
         *reloaded(old, new, claims),
         *mixed_up(old, new),
         *clipped(old, new),
+        *taken_from_all(old, new),
         *passed(old, new, claims),
         *divided(old, new, every, claims),
         *idle(old, new, every, claims),

@@ -11,8 +11,11 @@ from amp_migrate.check.events.traces import Difference
 from amp_migrate.check.gradients.waiting import same_optimizers
 from amp_migrate.facts.paths import tail, walk
 from amp_migrate.project import Function
+from amp_migrate.training.bindings import values_of
+from amp_migrate.training.origins.meant import in_turns
 
 _OTHERS = "takes other gradients than those of the optimizer that Apex was asked for:"
+_ALL = "takes the gradients of all optimizers, where Apex was asked for those of one of them:"
 
 
 def clipped(old: Side, new: Side) -> Iterator[tuple[Key, Difference]]:
@@ -53,3 +56,51 @@ def _leaves_out(side: Side, function: Function, given: ast.expr, expected: set[i
         return False  # the whole of a network, and the optimizer was made of parts of it
     trained = objects.training(owners)
     return trained is not None and trained.isdisjoint(expected)
+
+
+def taken_from_all(old: Side, new: Side) -> Iterator[tuple[Key, Difference]]:
+    """Yield the clips of a whole network that were clips of what `amp.master_params` gave for one of several optimizers."""
+    for name, _ in changed(old, new):
+        wanted: list[str] = []
+        for function in old.functions[name]:
+            for call, label in old.of_kind(function, Does.READ):
+                if any(_in_turns(old, function, given) for given in _values(function, call)):
+                    wanted.append(str(label))
+        for function in new.functions[name] if wanted else ():
+            for text in dict.fromkeys(wanted):
+                calls = [c for c, own in new.of_kind(function, Does.READ) if str(own) == text]
+                whole = [c for c in calls if _is_whole(new, function, c)]
+                if len(calls) - len(whole) < wanted.count(text):
+                    for call in whole:
+                        yield differs(function, call, f"`{ast.unparse(call)}` {_ALL}")
+
+
+def _values(function: Function, call: ast.Call) -> list[ast.expr]:
+    """Return what a call is given first, with what was written for it where that is a variable."""
+    given = call.args[:1]
+    held = (values_of(function.module, g) for g in given if isinstance(g, ast.Name))
+    return [*given, *(value for values in held for value in values)]
+
+
+def _in_turns(side: Side, function: Function, given: ast.expr) -> bool:
+    """Tell whether Apex is asked for the parameters of an optimizer that a loop takes out of several."""
+    return any(
+        bool(in_turns(side.project, function.module, node.args[0]))
+        for node in walk(given)
+        if isinstance(node, ast.Call) and tail(node) == "master_params" and node.args
+    )
+
+
+def _is_whole(side: Side, function: Function, call: ast.Call) -> bool:
+    """Tell whether a call is given the parameters of a network that no loop takes out of several."""
+    parts = [node for value in _values(function, call) for node in walk(value)]
+    owners = [
+        node.func.value
+        for node in parts
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "parameters"
+    ]
+    apart = any(isinstance(node, ast.Attribute) and node.attr == "param_groups" for node in parts)
+    turns = any(in_turns(side.project, function.module, owner) for owner in owners)
+    return bool(owners) and not apart and not turns

@@ -10,6 +10,7 @@ from amp_migrate.facts.paths import all_given, path, same, stored, tail, walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.unscaling.made_of import Frame, MadeOf
 from amp_migrate.project.rounds import graph_of, points_of, points_of_all
+from amp_migrate.training.origins.meant import in_turns
 
 
 def parameters_text(unit: Unit, site: Site) -> str:
@@ -112,6 +113,15 @@ def replaced_parameters(unit: Unit, site: Site) -> tuple[str, ast.expr]:
         other = parent.orelse if parent.body is site.node else parent.body
         func = other.func if isinstance(other, ast.Call) and not all_given(other) else None
         plain = isinstance(func, ast.Attribute) and func.attr == "parameters"
-        if plain or _alike(ast.parse(text, mode="eval").body, other):
+        if (plain and not is_more(unit, site, other)) or _alike(
+            ast.parse(text, mode="eval").body, other
+        ):
             return tree.segment(other), parent
     return text, site.call
+
+
+def is_more(unit: Unit, site: Site, plain: ast.expr) -> bool:
+    """Tell whether parameters are not just those of the optimizer of a site, as that is one of several of a loop."""
+    optimizer = site.call.args[0] if site.call.args else site.call.keywords[0].value
+    beside = in_turns(unit.project, site.module, optimizer)
+    return bool(beside) and not beside & unit.losses.objects.owners(site.module, plain)

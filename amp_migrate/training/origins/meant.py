@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.facts.constants import is_none
-from amp_migrate.facts.paths import looked_up, tail
+from amp_migrate.facts.paths import looked_up, tail, walk
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Function, Module, Project
@@ -88,6 +88,20 @@ def are_several(project: Project, module: Module, node: ast.expr) -> bool:
         value is not None and _count(project, module, value) > 1
         for value in meant(project, module, node)
     )
+
+
+def in_turns(project: Project, module: Module, node: ast.expr) -> frozenset[int]:
+    """Return the names that loops bind which bind the object of an expression: it is one of several, and these go with it."""
+    groups = project.values.groups(module, node)
+    found: set[int] = set()
+    loops = [(where, loop.target) for where, loop in project.nodes(ast.For)]
+    loops += [(where, loop.target) for where, loop in project.nodes(ast.comprehension)]
+    for where, target in loops:
+        names = [n for n in walk(target) if isinstance(n, ast.Name)]
+        bound = [project.values.groups(where, name) for name in names]
+        if any(groups & own for own in bound):
+            found.update(*bound)
+    return frozenset(found)
 
 
 def _count(project: Project, module: Module, node: ast.expr) -> int:

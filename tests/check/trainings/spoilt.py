@@ -16,6 +16,12 @@ def _training(case: str, **faults: list[tuple[str, str]]) -> Training:
 
 SPOILT = (
     _training(
+        "clip/one_of_several_by_flag",
+        the_whole_network_for_one=[
+            ('[p for group in optimizer.param_groups for p in group["params"]] if self.use_amp else ', "")
+        ],
+    ),
+    _training(
         "several/attack_told_by_a_variable",
         one_branch_for_both=[
             (
