@@ -39,6 +39,7 @@ from amp_migrate.placement.steps.shared import shared
 from amp_migrate.placement.steps.unstepped import refuse_unstepped
 from amp_migrate.placement.unscaling import clipping
 from amp_migrate.placement.unscaling.clip_check import refuse_helpers, refuse_scaled, refuse_unseen
+from amp_migrate.placement.unscaling.helpers import clip_helpers
 from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.placement.windows.separate import (
     refuse_separate_windows,
@@ -139,7 +140,7 @@ def _refuse_sites(index: Index, unit: Unit) -> None:
 
 def _unscales(unit: Unit) -> list[Unscale]:
     """Return where gradients are unscaled, in every function that trains."""
-    unit.clip_helpers = clipping.helpers(unit)
+    unit.clip_helpers = clip_helpers(unit)
     unscales = [
         unscale
         for function in _training_functions(unit)

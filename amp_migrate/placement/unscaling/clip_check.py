@@ -41,6 +41,8 @@ def refuse_helpers(unit: Unit, unscales: list[Unscale]) -> None:
     """Raise `Cannot` for a call of a function that clips which no `unscale_` precedes."""
     for helper in unit.clip_helpers:
         for call in unit.project.calls_of(helper):
+            if call.function in unit.clip_helpers:
+                continue
             here = [u for u in unscales if u.function is call.function]
             if call.call not in unit.gone and not any(_before(unit, u, call.call) for u in here):
                 raise _unplaced(call.function.module, call.call)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from functools import partial
 
-from amp_migrate.apex.sites import Kind
 from amp_migrate.facts.paths import defs, path, same, uses
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.backwards.penalty import place_before
@@ -16,7 +15,6 @@ from amp_migrate.placement.reads import gradients
 from amp_migrate.placement.reads.gradients import Use
 from amp_migrate.placement.reads.reported import scaled_reads
 from amp_migrate.placement.reads.whose import of_one
-from amp_migrate.placement.steps.indirect import indirect
 from amp_migrate.placement.unscaling.moving import Across
 from amp_migrate.placement.unscaling.pending import behind_backward
 from amp_migrate.placement.unscaling.rehearsal import (
@@ -44,19 +42,6 @@ from amp_migrate.training.steps import (
     is_one,
     parent_statement,
 )
-
-
-def helpers(unit: Unit) -> set[Function]:
-    """Return the functions that only clip, and whose callers all step: `unscale_` stands before their calls."""
-    found = set()
-    for function in {site.function for site in unit.of(Kind.MASTER_PARAMS)} - unit.training:
-        calls = unit.project.calls_of(function)
-        callers = {call.function for call in calls}
-        stepping = all(unit.steps_of(f) or indirect(unit, f) for f in callers)
-        clips = not indirect(unit, function) and not any(unit.project.escapes(function))
-        if calls and stepping and clips:
-            found.add(function)
-    return found
 
 
 def plan(unit: Unit, function: Function) -> list[Unscale]:
