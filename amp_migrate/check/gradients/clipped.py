@@ -25,8 +25,8 @@ def clipped(old: Side, new: Side) -> Iterator[tuple[Key, Difference]]:
         wanted: dict[str, set[int]] = {}
         for function in old.functions[name]:
             for call, label in old.of_kind(function, Does.READ):
-                given = _masters(call)
-                numbers = _optimizers(old, function, given) if given is not None else frozenset()
+                given = [optimizer for part in call.args[:1] for optimizer in _masters(part)]
+                numbers = _optimizers(old, function, given[0]) if given else frozenset()
                 if numbers and numbers <= same.keys():
                     wanted.setdefault(str(label), set()).update(same[n] for n in numbers)
         for function in new.functions[name] if wanted else ():
@@ -36,10 +36,11 @@ def clipped(old: Side, new: Side) -> Iterator[tuple[Key, Difference]]:
                     yield differs(function, call, f"`{ast.unparse(call)}` {_OTHERS}")
 
 
-def _masters(call: ast.Call) -> ast.expr | None:
-    """Return the optimizer whose parameters a call is given by Apex."""
-    parts = (n for n in walk(call.args[0]) if isinstance(n, ast.Call)) if call.args else ()
-    return next((n.args[0] for n in parts if tail(n) == "master_params" and n.args), None)
+def _masters(given: ast.expr) -> Iterator[ast.expr]:
+    """Yield the optimizers whose parameters Apex is asked for in what a call is given."""
+    for node in walk(given):
+        if isinstance(node, ast.Call) and tail(node) == "master_params" and node.args:
+            yield node.args[0]
 
 
 def _optimizers(side: Side, function: Function, node: ast.expr) -> frozenset[int]:
@@ -64,7 +65,8 @@ def taken_from_all(old: Side, new: Side) -> Iterator[tuple[Key, Difference]]:
         wanted: list[str] = []
         for function in old.functions[name]:
             for call, label in old.of_kind(function, Does.READ):
-                if any(_in_turns(old, function, given) for given in _values(function, call)):
+                asked = [o for given in _values(function, call) for o in _masters(given)]
+                if any(in_turns(old.project, function.module, optimizer) for optimizer in asked):
                     wanted.append(str(label))
         for function in new.functions[name] if wanted else ():
             for text in dict.fromkeys(wanted):
@@ -80,15 +82,6 @@ def _values(function: Function, call: ast.Call) -> list[ast.expr]:
     given = call.args[:1]
     held = (values_of(function.module, g) for g in given if isinstance(g, ast.Name))
     return [*given, *(value for values in held for value in values)]
-
-
-def _in_turns(side: Side, function: Function, given: ast.expr) -> bool:
-    """Tell whether Apex is asked for the parameters of an optimizer that a loop takes out of several."""
-    return any(
-        bool(in_turns(side.project, function.module, node.args[0]))
-        for node in walk(given)
-        if isinstance(node, ast.Call) and tail(node) == "master_params" and node.args
-    )
 
 
 def _is_whole(side: Side, function: Function, call: ast.Call) -> bool:

@@ -113,14 +113,14 @@ def replaced_parameters(unit: Unit, site: Site) -> tuple[str, ast.expr]:
         other = parent.orelse if parent.body is site.node else parent.body
         func = other.func if isinstance(other, ast.Call) and not all_given(other) else None
         plain = isinstance(func, ast.Attribute) and func.attr == "parameters"
-        if (plain and not is_more(unit, site, other)) or _alike(
+        if (plain and not _is_more(unit, site, other)) or _alike(
             ast.parse(text, mode="eval").body, other
         ):
             return tree.segment(other), parent
     return text, site.call
 
 
-def is_more(unit: Unit, site: Site, plain: ast.expr) -> bool:
+def _is_more(unit: Unit, site: Site, plain: ast.expr) -> bool:
     """Tell whether parameters are not just those of the optimizer of a site, as that is one of several of a loop."""
     optimizer = site.call.args[0] if site.call.args else site.call.keywords[0].value
     beside = in_turns(unit.project, site.module, optimizer)
