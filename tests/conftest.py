@@ -12,6 +12,18 @@ import pytest
 from shell_support import FakeEngine, Put
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let the tests of a fixture case in one module come one after the other: they share what one run says."""
+    seen: dict[tuple[str, str], int] = {}
+    items.sort(key=lambda item: seen.setdefault(_shared(item), len(seen)))
+
+
+def _shared(item: pytest.Item) -> tuple[str, str]:
+    case = item.callspec.params.get("case") if hasattr(item, "callspec") else None
+    return str(item.path), str(getattr(case, "name", item.nodeid))
+
+
 @pytest.fixture(autouse=True)
 def no_torch_in_sight(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the default spelling be that of an environment without torch."""
