@@ -23,10 +23,21 @@ def is_native(project: Project, module: Module, node: ast.AST) -> bool:
     if not isinstance(node.func, ast.Attribute):
         return False
     return (
-        not SCALER_CLASSES.isdisjoint(project.values.made_by(module, node.func.value))
-        or _scales(module.tree, node)
+        _of_scaler(project, module, node.func)
+        or _gives_backward(module.tree, node)
         or _unscales(node)
     )
+
+
+def scales(project: Project, module: Module, call: ast.Call) -> bool:
+    """Tell whether a call scales a loss natively."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr != "scale":
+        return False
+    return _of_scaler(project, module, call.func) or _gives_backward(module.tree, call)
+
+
+def _of_scaler(project: Project, module: Module, method: ast.Attribute) -> bool:
+    return not SCALER_CLASSES.isdisjoint(project.values.made_by(module, method.value))
 
 
 def names_native(project: Project, module: Module, node: ast.AST) -> bool:
@@ -53,7 +64,7 @@ def makes_scaler(project: Project, module: Module) -> bool:
     return any(project.external(module, call.func) in SCALER_CLASSES for call in calls)
 
 
-def _scales(tree: Tree, call: ast.Call) -> bool:
+def _gives_backward(tree: Tree, call: ast.Call) -> bool:
     """Tell whether what a method returns for a loss runs backward: ``scaler.scale(loss).backward()``."""
     up = tree.parent(call)
     named = isinstance(call.func, ast.Attribute) and call.func.attr == "scale"

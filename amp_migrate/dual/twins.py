@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.availability.choosing import chosen_by_name
 from amp_migrate.dual.arms import around
-from amp_migrate.dual.native import is_native, names_native
+from amp_migrate.dual.native import is_native, names_native, scales
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.project.rounds import may_pass
@@ -113,9 +113,7 @@ def refuse_beside_twin(project: Project, found: Iterable[Site]) -> None:
 
 
 def _native_twin(project: Project, function: Function) -> Function | None:
-    """Return a function that has the parameters of another and uses native AMP, where the other is called by Apex."""
-    if "apex" not in function.name.lower():
-        return None
+    """Return a function of the same file that has the parameters of another, and scales a loss natively."""
     needed = set(function.parameters.names)
     for other in function.module.functions.values():
         if (
@@ -125,13 +123,13 @@ def _native_twin(project: Project, function: Function) -> Function | None:
             or other.cls is not None
         ):
             continue
-        if needed <= set(other.parameters.names) and _runs_native(project, other):
+        if needed <= set(other.parameters.names) and _scales_native(project, other):
             return other
     return None
 
 
-def _runs_native(project: Project, function: Function) -> bool:
-    return any(is_native(project, function.module, n) for n in function.all_nodes)
+def _scales_native(project: Project, function: Function) -> bool:
+    return any(scales(project, function.module, call) for call in function.all_calls)
 
 
 def _named(module: Module, name: str) -> Iterator[ast.expr]:
