@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Collection, Hashable, Iterable, Iterator
 
 from amp_migrate.facts.closure import closure
@@ -45,7 +45,7 @@ class Run:
         self._entries = program.entries if entries is None else entries
         self.summaries: dict[Key, Summary] = {}
         self._begun: dict[tuple[Function, Start, Hashable], set[Assumption]] = {}
-        self._queue: deque[tuple[Key, Here]] = deque()
+        self._queue: OrderedDict[tuple[Key, Here], None] = OrderedDict()
         self._breached: dict[tuple[Breach, ast.AST], Breached] = {}
         self._absent: dict[Edge, Event | None] = {}
         self._called: dict[ast.Call, tuple[bool, bool]] = {}
@@ -75,7 +75,8 @@ class Run:
             for state in self._machine.starts(called):
                 self._begin(Key(function, Start.ENTRY, State(state, NOTHING)))
         while self._queue:
-            self._advance(*self._queue.popleft())
+            moment, _ = self._queue.popitem(last=False)
+            self._advance(*moment)
         return list(self._breached.values())
 
     def _begin(self, key: Key) -> Summary:
@@ -113,7 +114,7 @@ class Run:
                 return
         summary.apart[at] = told_apart + 1
         summary.came[here] = came
-        self._queue.append((key, here))
+        self._queue[key, here] = None
 
     def _advance(self, key: Key, here: Here) -> None:
         graph = self._program.graph(key.function)
@@ -141,7 +142,7 @@ class Run:
     def _end(self, key: Key, state: State, found: dict[State, None]) -> None:
         if state not in found:
             found[state] = None
-            self._queue.extend(self.summaries[key].waiting)
+            self._queue.update(self.summaries[key].waiting)
 
     def _onward(
         self, key: Key, here: Here, states: Collection[State], kinds: Collection[EdgeKind] = _USUAL

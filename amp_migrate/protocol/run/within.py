@@ -66,6 +66,7 @@ class Within:
         if isinstance(machine, Choosy):
             self._matter = program.leading(machine.concerns)
         self._awaited: dict[tuple[Key, Here], list[Awaited]] = {}
+        self._aside: dict[tuple[Key, Here], list[Awaited]] = {}
 
     def after(self, key: Key, here: Here) -> States:
         """Return the states behind what a point runs, its own events apart."""
@@ -165,14 +166,19 @@ class Within:
         """Return the states behind functions of which one runs without being called by name."""
         before = here.state.machine
         states: States = {}
-        for function in runs:
-            known = self._memory.behind(function, here.state.known)
-            if function not in self._matter:
-                states[State(before, known)] = None
-                continue
-            run = Key(function, Start.ENTRY, State(self._begun(key, before, None), NOTHING))
-            ends = self._wait(key, here, run).exits
-            states |= {State(self._ended(end.machine, before), known): None for end in ends}
+        awaiting = self._aside.get((key, here))
+        if awaiting is None:
+            awaiting = self._aside[key, here] = []
+            for function in runs:
+                behind = self._memory.behind(function, here.state.known)
+                if function not in self._matter:
+                    states[State(before, behind)] = None
+                    continue
+                run = Key(function, Start.ENTRY, State(self._begun(key, before, None), NOTHING))
+                awaiting.append(Awaited(function, behind, self._wait(key, here, run)))
+        for awaited in awaiting:
+            ends = awaited.exited()
+            states |= {State(self._ended(end.machine, before), awaited.known): None for end in ends}
         return states if runs else {here.state: None}
 
     def _call(self, key: Key, here: Here, call: ast.Call) -> States:
