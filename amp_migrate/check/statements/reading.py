@@ -8,25 +8,25 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from amp_migrate.check.events.claims import Claims
-from amp_migrate.check.events.labels import called
 from amp_migrate.check.events.sides import Key, Side, changed, differs
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.check.statements.alike import Alike
-from amp_migrate.check.statements.words import NAMES, word
-from amp_migrate.facts.below import every
+from amp_migrate.check.statements.parts import (
+    BRANCHES,
+    STATEMENTS,
+    Held,
+    Part,
+    anchor,
+    asked,
+    decorators,
+    parts,
+    without,
+)
 from amp_migrate.facts.constants import is_none
-from amp_migrate.facts.scopes import targets_of
 from amp_migrate.project import Function
 from amp_migrate.protocol.faults import Place
 from amp_migrate.training.beliefs import WITHOUT_GRADIENTS
 
-_Set = ast.Assign | ast.AugAssign | ast.AnnAssign
-_STATEMENTS = ast.Expr | _Set | ast.Return
-_BRANCHES = ast.If | ast.While
-_LOOPS = ast.For | ast.AsyncFor
-_WITH = ast.With | ast.AsyncWith
-_Part = ast.stmt | ast.expr
-_Held = list[tuple[Function, _Part]]
 _READS = "stands for what read otherwise, in more than AMP:"
 _GONE = "is gone, and has nothing to do with AMP:"
 
@@ -55,9 +55,9 @@ class _Pair:
     ) -> None:
         self._old = old
         self._alike = alike
-        self._had: _Held = [(f, part) for f in before for part in _parts(f)]
-        self._has: _Held = [(f, part) for f in after for part in _parts(f)]
-        self._lost, self._fresh = _without(self._had, self._has), _without(self._has, self._had)
+        self._had: Held = [(f, part) for f in before for part in parts(f)]
+        self._has: Held = [(f, part) for f in after for part in parts(f)]
+        self._lost, self._fresh = without(self._had, self._has), without(self._has, self._had)
         self._before = before
         self._after = after
         self._claims = claims
@@ -67,7 +67,7 @@ class _Pair:
         for function, part in self._fresh:
             if is_none(getattr(part, "value", None)):
                 continue  # what another way binds
-            places = [(f, s) for f, s in self._lost if _anchor(s) == _anchor(part)]
+            places = [(f, s) for f, s in self._lost if anchor(s) == anchor(part)]
             if isinstance(part, ast.expr):
                 places = [(f, s) for f, s in places if not self._is_of_apex(f, s)]
                 if self._is_of_native(function, part):
@@ -86,8 +86,8 @@ class _Pair:
 
     def gone(self) -> Iterator[tuple[Key, Difference]]:
         """Yield what did something by itself, and is not there any more."""
-        left = {_anchor(part) for _, part in self._has}
-        lost: dict[str, _Held] = {}
+        left = {anchor(part) for _, part in self._has}
+        lost: dict[str, Held] = {}
         for function, part in self._had:
             lost.setdefault(ast.unparse(part), []).append((function, part))
         texts = Counter(ast.unparse(part) for _, part in self._has)
@@ -96,30 +96,30 @@ class _Pair:
             if _together(needed) > texts[text] and not any(map(self._stands_for, needed)):
                 yield differs(*needed[-1], f"`{text}` {_GONE}", gone=True)
         for one, other in zip(self._before, self._after, strict=False):
-            kept = {ast.unparse(d) for d in _decorators(other)}
-            for part in _decorators(one):
+            kept = {ast.unparse(d) for d in decorators(other)}
+            for part in decorators(one):
                 if ast.unparse(part) not in kept and not self._alike.mentions_apex(one, part):
                     yield differs(one, part, f"`{ast.unparse(part)}` {_GONE}", gone=True)
 
-    def _stands_for(self, lost: tuple[Function, _Part]) -> bool:
+    def _stands_for(self, lost: tuple[Function, Part]) -> bool:
         """Tell whether something of the new text reads as a part of the old one."""
         function, part = lost
-        others = [(f, other) for f, other in self._fresh if _anchor(other) == _anchor(part)]
+        others = [(f, other) for f, other in self._fresh if anchor(other) == anchor(part)]
         return any(
             self._is_rewritten(function, part) or self._alike.reads(function, part, where, other)
             for where, other in others
         )
 
-    def _is_rewritten(self, function: Function, part: _Part) -> bool:
+    def _is_rewritten(self, function: Function, part: Part) -> bool:
         last = part.end_lineno or part.lineno
         return self._claims.rewrite(Place(function.module.path, part.lineno), last)
 
-    def _is_of_apex(self, function: Function, part: _Part) -> bool:
+    def _is_of_apex(self, function: Function, part: Part) -> bool:
         """Tell whether what a test decides is of Apex: its branch goes, and the test with it."""
         if self._alike.mentions_apex(function, part):
             return True
         statement = _decided(function, part)
-        return isinstance(statement, _BRANCHES) and all(
+        return isinstance(statement, BRANCHES) and all(
             isinstance(s, ast.Raise | ast.Import | ast.ImportFrom | ast.Pass)
             or self._alike.mentions_apex(function, s)
             for s in statement.body
@@ -130,12 +130,12 @@ class _Pair:
         if self._alike.mentions_native(function, part):
             return True
         statement = _decided(function, part)
-        return isinstance(statement, _BRANCHES) and all(
+        return isinstance(statement, BRANCHES) and all(
             isinstance(s, ast.Raise) or self._alike.is_native(function, s)
             for s in _branches(statement)
         )
 
-    def _is_needed(self, function: Function, part: _Part, left: set[tuple[str, str]]) -> bool:
+    def _is_needed(self, function: Function, part: Part, left: set[tuple[str, str]]) -> bool:
         """Tell whether a part of the old text does something by itself, where the new text comes as well.
 
         `left` tells what the new text still does.
@@ -150,7 +150,7 @@ class _Pair:
                 return False
             name = self._old.project.external(function.module, part.func)
             return name in WITHOUT_GRADIENTS
-        if not isinstance(part, _STATEMENTS) or not self._does(part, left):
+        if not isinstance(part, STATEMENTS) or not self._does(part, left):
             return False
         calls = (n for n in ast.walk(part) if isinstance(n, ast.Call))
         if any(self._old.labels.of_call(function, call) is not None for call in calls):
@@ -163,7 +163,7 @@ class _Pair:
             return isinstance(part.value, ast.Call)
         if isinstance(part, ast.Return):
             return part.value is not None
-        return isinstance(part, ast.AugAssign) or _anchor(part) in left
+        return isinstance(part, ast.AugAssign) or anchor(part) in left
 
     def _stays(self, up: ast.AST) -> bool:
         """Tell whether the new text comes into what stands around a statement."""
@@ -171,8 +171,8 @@ class _Pair:
             return False
         if isinstance(up, ast.Try):
             return _caught(up) in self._caught
-        return not isinstance(up, _BRANCHES) or self._asks >= {
-            ast.unparse(p) for p in _asked(up.test, True)
+        return not isinstance(up, BRANCHES) or self._asks >= {
+            ast.unparse(p) for p in asked(up.test, True)
         }
 
     @cached_property
@@ -186,7 +186,7 @@ class _Pair:
         return {_caught(n) for n in nodes if isinstance(n, ast.Try)}
 
 
-def _within(function: Function, part: _Part) -> Iterator[ast.AST]:
+def _within(function: Function, part: Part) -> Iterator[ast.AST]:
     """Yield what stands around a part of a function, in it."""
     for up in function.module.tree.ancestors(part):
         if up is function.scope:
@@ -198,7 +198,7 @@ def _caught(block: ast.Try) -> str:
     return ", ".join(ast.unparse(h.type) if h.type else "" for h in block.handlers)
 
 
-def _together(held: _Held) -> int:
+def _together(held: Held) -> int:
     """Return how many of some parts one run may come to, at the least."""
     found: list[frozenset[tuple[ast.AST, bool]]] = []
     for function, part in held:
@@ -208,7 +208,7 @@ def _together(held: _Held) -> int:
     return len(found)
 
 
-def _sides(function: Function, part: _Part) -> Iterator[tuple[ast.AST, bool]]:
+def _sides(function: Function, part: Part) -> Iterator[tuple[ast.AST, bool]]:
     """Yield the branches in which a part of a function stands."""
     child: ast.AST = part
     for up in _within(function, part):
@@ -217,10 +217,10 @@ def _sides(function: Function, part: _Part) -> Iterator[tuple[ast.AST, bool]]:
         child = up
 
 
-def _decided(function: Function, part: _Part) -> ast.stmt:
+def _decided(function: Function, part: Part) -> ast.stmt:
     """Return the statement that a part of a test decides."""
-    asked = part.operand if isinstance(part, ast.UnaryOp) else part
-    return function.module.tree.statement(asked)
+    told = part.operand if isinstance(part, ast.UnaryOp) else part
+    return function.module.tree.statement(told)
 
 
 def _branches(statement: ast.If | ast.While) -> Iterator[ast.stmt]:
@@ -231,57 +231,3 @@ def _branches(statement: ast.If | ast.While) -> Iterator[ast.stmt]:
             yield from _branches(other)
         case rest:
             yield from rest
-
-
-def _decorators(function: Function) -> list[ast.expr]:
-    return getattr(function.node, "decorator_list", [])
-
-
-def _parts(function: Function) -> Iterator[_Part]:
-    """Yield what a function does and asks, but for what it says of itself."""
-    for node in function.own_nodes:
-        if isinstance(node, _STATEMENTS):
-            value = node.value if isinstance(node, ast.Expr) else None
-            if not isinstance(value, ast.Constant):
-                yield node
-        elif isinstance(node, _BRANCHES):
-            yield from _asked(node.test, True)
-        elif isinstance(node, _WITH):
-            yield from (item.context_expr for item in node.items)
-        elif isinstance(node, _LOOPS):
-            yield node.iter
-
-
-def _asked(test: ast.expr, truth: bool) -> Iterator[ast.expr]:
-    """Yield what a test says, each part of it by itself."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        yield from _asked(test.operand, not truth)
-    elif isinstance(test, ast.BoolOp):
-        for part in test.values:
-            yield from _asked(part, truth)
-    else:
-        yield test if truth else ast.copy_location(ast.UnaryOp(ast.Not(), test), test)
-
-
-def _anchor(part: _Part) -> tuple[str, str]:
-    """Return what a part of a function is told by: what it sets or calls, or what it asks for."""
-    if isinstance(part, _Set):
-        targets = [part.target] if isinstance(part, ast.AugAssign) else targets_of(part)
-        return "=", " ".join(sorted(ast.unparse(t) for t in targets))
-    if isinstance(part, ast.Expr):
-        return "call", called(part.value.func) if isinstance(part.value, ast.Call) else ""
-    if isinstance(part, ast.Return):
-        return "return", ""
-    return "asks", " ".join(sorted(word(n) for n in every(part) if isinstance(n, NAMES)))
-
-
-def _without(held: _Held, others: _Held) -> _Held:
-    """Return parts that others do not have as often, those last in the text."""
-    left = Counter(ast.unparse(part) for _, part in others)
-    found: _Held = []
-    for function, part in held:
-        text = ast.unparse(part)
-        left[text] -= 1
-        if left[text] < 0:
-            found.append((function, part))
-    return found
