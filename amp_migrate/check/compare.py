@@ -27,6 +27,8 @@ from amp_migrate.check.inputs import rescaled
 from amp_migrate.check.pairs import NOTHING, Pair, lost
 from amp_migrate.check.plain import untold
 from amp_migrate.check.settings import scales
+from amp_migrate.check.statements.coming.declared import declared
+from amp_migrate.check.statements.coming.foreign import foreign
 from amp_migrate.check.statements.computed import computed
 from amp_migrate.check.statements.keys import reloaded
 from amp_migrate.check.statements.reading import misread
@@ -98,6 +100,8 @@ def compare(before: Program, after: Program, claims: Claims) -> Comparison:
         *divided(old, new, every, claims),
         *idle(old, new, every, claims),
         *computed(old, new, every, claims),
+        *declared(old, new, claims),
+        *foreign(old, new, claims),
     )
     for name, difference in (*forwards.differences(), *others):
         found.append(Parted(name, difference))

@@ -22,6 +22,7 @@ LEFT = "AMP214"
 REGISTERS = "AMP113"
 WINDOWS = "AMP203"
 SAYS = frozenset({STEPS, "AMP106", WINDOWS})
+MOVED = frozenset({"AMP207", "AMP208"})
 MOVES = frozenset({"AMP201", "AMP204"})
 """The rules that say of steps which may be left out what differs, and those that move what clears behind the step."""
 
@@ -38,6 +39,7 @@ _REWRITES = frozenset(
         "AMP308",
     }
 )  # fmt: skip
+_BRINGS = frozenset({REGISTERS, "AMP122", "AMP303"})
 _TESTS = frozenset({"AMP110", "AMP204", "AMP208"})
 
 
@@ -113,6 +115,10 @@ class Claims:
             and place.line <= max(c.line, c.last)
             for c in self.every
         )
+
+    def bring(self, path: str) -> bool:
+        """Tell whether a rule of the run writes functions or classes of its own into a file."""
+        return any(c.path == path and c.code in _BRINGS for c in self.every)
 
     def allowed(self, functions: Iterable[Function]) -> Allowed:
         """Return what the rules of the run change in some functions of the old text."""

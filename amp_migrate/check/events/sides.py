@@ -80,7 +80,9 @@ class Side:
         parts = []
         for function in self.functions[name]:
             lines, node = function.module.tree.lines, function.node
-            parts += lines if node is None else lines[node.lineno - 1 : node.end_lineno]
+            above = node.decorator_list[:1] if node is not None else []
+            first = above[0].lineno if above else getattr(node, "lineno", 0)
+            parts += lines if node is None else lines[first - 1 : node.end_lineno]
         return "\n".join(parts)
 
     def names(self, name: Key) -> frozenset[str]:

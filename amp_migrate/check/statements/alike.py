@@ -131,7 +131,7 @@ class Alike:
 
     def is_apex(self, function: Function, node: ast.AST) -> bool:
         """Tell whether a part of the old text is of Apex itself, or of what goes with it."""
-        return any(self.mentions_apex(function, part) for part in _itself(node))
+        return any(self.mentions_apex(function, part) for part in itself(node))
 
     def mentions_apex(self, function: Function, node: ast.AST) -> bool:
         """Tell whether a part of the old text has to do with Apex, or with what goes with it."""
@@ -143,7 +143,7 @@ class Alike:
 
     def is_native(self, function: Function, node: ast.AST) -> bool:
         """Tell whether a part of the new text is of native AMP itself, or of what comes with it."""
-        return any(self.mentions_native(function, part) for part in _itself(node))
+        return any(self.mentions_native(function, part) for part in itself(node))
 
     def mentions_native(self, function: Function, node: ast.AST) -> bool:
         """Tell whether a part of the new text has to do with native AMP, or with what comes with it."""
@@ -169,7 +169,7 @@ def _within(node: ast.AST) -> ast.expr | None:
     return node.func.value if node.func.attr == "float" and not node.args else None
 
 
-def _itself(node: ast.AST) -> Iterator[ast.AST]:
+def itself(node: ast.AST) -> Iterator[ast.AST]:
     """Yield what a part of a text is, without what it is given: ``f`` of ``f(x)[0]``."""
     queue = [node]
     for part in queue:

@@ -1,0 +1,1 @@
+"""What comes into a text: it must have to do with AMP."""
