@@ -28,6 +28,7 @@ from amp_migrate.check.pairs import NOTHING, Pair, lost
 from amp_migrate.check.plain import untold
 from amp_migrate.check.settings import scales
 from amp_migrate.check.statements.coming.declared import declared
+from amp_migrate.check.statements.coming.entered import entered_unseen
 from amp_migrate.check.statements.coming.foreign import foreign
 from amp_migrate.check.statements.computed import computed
 from amp_migrate.check.statements.keys import reloaded
@@ -101,6 +102,7 @@ def compare(before: Program, after: Program, claims: Claims) -> Comparison:
         *idle(old, new, every, claims),
         *computed(old, new, every, claims),
         *declared(old, new, claims),
+        *entered_unseen(old, new, claims),
         *foreign(old, new, claims),
     )
     for name, difference in (*forwards.differences(), *others):

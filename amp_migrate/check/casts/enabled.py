@@ -9,9 +9,12 @@ from functools import cached_property
 from amp_migrate.check.apex.assumed import Facts, guards
 from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import argument, put_in, tail, variables
+from amp_migrate.facts.scopes import assigned
 from amp_migrate.flow.evaluate import evaluate
-from amp_migrate.project import CallSite, Function
+from amp_migrate.project import CallSite, Function, Module
+from amp_migrate.project.reach import where_set
 from amp_migrate.protocol.code.program import Program
+from amp_migrate.training.bindings import own_part
 
 
 class Enabled:
@@ -57,11 +60,55 @@ class Enabled:
         self, function: Function, node: ast.expr, known: Facts, above: frozenset[Function]
     ) -> bool | None:
         found = evaluate(node, known.at(function))
+        if found is None and function not in above:
+            found = self._of_parts(function, node, known, above)
         if found is not None or function in above or not self._is_given(function, node):
             return found
         sites = [s for s in self._project.calls_of(function) if self.reached(s.function, s.call)]
         truths = {self._at(site, function, node, known, above | {function}) for site in sites}
         return truths.pop() if len(truths) == 1 else None
+
+    def _of_parts(
+        self, function: Function, node: ast.expr, known: Facts, above: frozenset[Function]
+    ) -> bool | None:
+        """Return what an expression comes out as by its parts, a variable or attribute as the one value that it holds."""
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            truth = self._truth(function, node.operand, known, above)
+            return None if truth is None else not truth
+        if isinstance(node, ast.BoolOp):
+            ends = isinstance(node.op, ast.Or)
+            truths = [self._truth(function, part, known, above) for part in node.values]
+            return ends if ends in truths else None if None in truths else not ends
+        value = None if node in self._asked else self._held(function, node)
+        if value is None or isinstance(value, ast.Constant):
+            return None
+        self._asked.add(node)
+        maker = self._project.function_of(self._project.module_of(value), value)
+        truth = self._truth(maker, self._settled(maker, value), known, above)
+        self._asked.discard(node)
+        return truth
+
+    def _held(self, function: Function, node: ast.expr) -> ast.expr | None:
+        """Return the one value that a variable or attribute is assigned, its own part of a tuple that is taken apart."""
+        module = function.module
+        if node not in module.tree.parents:
+            return None
+        stored: list[tuple[Module, ast.AST]] = []
+        if isinstance(node, ast.Name):
+            stored = [(module, binding) for binding in module.scopes.bound(node)]
+        elif isinstance(node, ast.Attribute):
+            same = self._project.values.same
+            sets = where_set(self._project, node.attr)
+            stored = [(m, n) for m, n in sets if same(module, node.value, m, n.value)]
+        if len(stored) != 1:
+            return None
+        where, binding = stored[0]
+        value = assigned(where.tree, binding)
+        if value is None and isinstance(statement := where.tree.statement(binding), ast.Assign):
+            whole = statement.value
+            part = own_part(self._project, where, binding, whole)
+            value = part if part is not whole else None
+        return value
 
     def _at(
         self,
