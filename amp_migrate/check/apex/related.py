@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 
 from amp_migrate.check.apex.assumed import Initialize, guards
+from amp_migrate.facts.constants import is_false
+from amp_migrate.facts.paths import tail
 from amp_migrate.flow.cfg.points import Kind
 from amp_migrate.project import Function
 from amp_migrate.project.reach import upwards
@@ -25,9 +27,25 @@ class Related:
         self._program = program
         self._every = every
 
-    def other(self, program: Program, function: Function, enabled: ast.expr) -> str | None:
-        """Return a part of a condition of the new text that has nothing to do with what Apex asked for."""
-        for part in _conjuncts(enabled):
+    def other(
+        self,
+        program: Program,
+        function: Function,
+        enabled: ast.expr,
+        truth: Callable[[ast.expr], bool | None],
+    ) -> str | None:
+        """Return a part of a condition of the new text that has nothing to do with what Apex asked for.
+
+        Beside a part that has a `truth` with AMP on, one that has none is another.
+        """
+        parts = list(_joined(enabled))
+        told = [truth(part) for part in parts]
+        for part, known in zip(parts, told, strict=True):
+            asked = {ast.unparse(node) for node in _operands(part)}
+            if known is None and any(told) and asked.isdisjoint(self._tests):
+                if names_behind(program, function, part):
+                    return ast.unparse(part)
+        for part in parts:
             behind = _Behind(program)
             found = behind.names([(function, part)])
             if found and not behind.unknown and not found & self._asked:
@@ -37,6 +55,21 @@ class Related:
     @cached_property
     def _asked(self) -> frozenset[str]:
         """The names behind what decides whether Apex is initialized, and how."""
+        return _Behind(self._program).names(self._places)
+
+    @cached_property
+    def _tests(self) -> frozenset[str]:
+        """What is asked there, by the text of each part."""
+        project = self._program.project
+        scaling = ((m, c) for m, c in project.nodes(ast.Call) if tail(c) == "scale_loss")
+        guarding = (t for m, c in scaling for t, _ in guards(project.function_of(m, c), c))
+        nodes = [*(node for _, node in self._places), *guarding]
+        parts = (part for node in nodes for part in ast.walk(node))
+        return frozenset(ast.unparse(part) for part in parts if isinstance(part, ast.expr))
+
+    @cached_property
+    def _places(self) -> list[_Place]:
+        """What decides whether Apex is initialized, and how."""
         project = self._program.project
         above = upwards(project, *(item.function for item in self._every))
         calls = [(s.function, s.call) for f in above for s in project.callers(f)]
@@ -47,7 +80,7 @@ class Related:
             given = [k.value for k in item.call.keywords if k.arg not in _TRAINED]
             given += item.call.args[len(_TRAINED) :]
             places += [(item.function, node) for node in given]
-        return _Behind(self._program).names(places)
+        return places
 
     def _jumped(self, function: Function, call: ast.Call) -> Iterator[_Place]:
         """Yield the tests before a call that may leave its function."""
@@ -64,6 +97,13 @@ class Related:
             if point.kind is Kind.TEST and test in leaving and isinstance(test, ast.expr):
                 if any(order.may_reach(point, target) for target in at):
                     yield function, test
+
+
+def names_behind(program: Program, function: Function, node: ast.expr) -> frozenset[str]:
+    """Return the names of the flags of an expression and of all that those are set to; none where there is more to it."""
+    behind = _Behind(program)
+    found = behind.names([(function, node)])
+    return frozenset() if behind.unknown else found
 
 
 class _Behind:
@@ -129,9 +169,20 @@ def _given(function: Function) -> Iterator[_Place]:
         yield from ((function, value), *((function, test) for test, _ in guards(function, value)))
 
 
-def _conjuncts(node: ast.expr) -> Iterator[ast.expr]:
-    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
+def _operands(part: ast.expr) -> list[ast.expr]:
+    """Return what a part of a condition asks for."""
+    if isinstance(part, ast.UnaryOp):
+        return _operands(part.operand)
+    found = [part.left, *part.comparators] if isinstance(part, ast.Compare) else [part]
+    return [node for node in found if not isinstance(node, ast.Constant)]
+
+
+def _joined(node: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(node, ast.BoolOp):
         for part in node.values:
-            yield from _conjuncts(part)
+            yield from _joined(part)
+    elif isinstance(node, ast.IfExp) and is_false(node.orelse):
+        yield from _joined(node.test)
+        yield from _joined(node.body)
     else:
         yield node

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,6 +14,8 @@ from amp_migrate.check.apex.steady import steady
 from amp_migrate.check.casts.again import Again
 from amp_migrate.check.casts.callables import counterparts, spelled
 from amp_migrate.check.casts.casting import Casting, Casts, typed_anew
+from amp_migrate.check.casts.conditions.entries import Entries
+from amp_migrate.check.casts.conditions.joined import joined
 from amp_migrate.check.casts.differing import (
     CAST,
     DTYPE,
@@ -40,7 +42,6 @@ from amp_migrate.check.events.traces import Difference
 from amp_migrate.flow.assumption import NOTHING
 from amp_migrate.flow.cfg.points import Kind as PointKind
 from amp_migrate.project import Function
-from amp_migrate.project.reach import upwards
 from amp_migrate.training.region import functions_run
 
 
@@ -63,14 +64,14 @@ class Forwards:
             if not self._stays(item):
                 yield from self._with_amp(item)
         for item in self.every:
-            for known in item.off:
+            for known in (*item.off, *joined(self.old.program, item)):
                 facts = item.without(known)
-                if alone := self._alone(item, facts, known in item.done):
+                if alone := self._entries.alone(item, facts, known in item.done):
                     yield from self._without(item, facts, known not in item.scaled, alone)
-            yield from self._scalers.alone(item, self._same(self._entries(item)), self.new)
+            yield from self._scalers.alone(item, self._same(self._entries.of(item)), self.new)
             for way in item.missed if item.on is not None else ():
                 facts = Facts((way, (item.function, item.on or NOTHING)))
-                entries, calls = self._entries(item, way[0]), {i.call for i in self._live}
+                entries, calls = self._entries.of(item, way[0]), {i.call for i in self._live}
                 if not initialized(self.old.program, calls, facts).may_come(entries):
                     yield from self._without(item, facts, scaled=False, entries=entries)
         for item in self._live:
@@ -86,6 +87,10 @@ class Forwards:
         return Scalers(self.old, self._native)
 
     @cached_property
+    def _entries(self) -> Entries:
+        return Entries(self.old, self.every, self._live)
+
+    @cached_property
     def _losses(self) -> Losses:
         return Losses(self.old, self.new, self.networks)
 
@@ -99,41 +104,13 @@ class Forwards:
         left = sum(key(i.function) == name for i in initializes(self.new.project))
         return left > 0 and left == sum(key(i.function) == name for i in self.every)
 
-    def _alone(self, item: Initialize, facts: Facts, done: bool) -> list[Function]:
-        """Return the programs that lead to an initialize and, where it leaves AMP off, to no other one that turns it on.
-
-        Where it is `done`, they must not come to it again either.
-        """
-        entries = self._entries(item)
-        others = {other.call for other in self._live if done or other is not item}
-        apex = initialized(self.old.program, others, facts) if others else None
-        return [f for f in entries if apex is None or not apex.may_come([f])]
-
-    def _entries(self, item: Initialize, through: Function | None = None) -> list[Function]:
-        """Return the programs that lead to an initialize, or to a function, and the functions that code out of sight calls."""
-        found = initialized(self.old.program, {item.call}).entries()
-        leads = upwards(self.old.project, through) if through and through.node else found
-        return [f for f in found if f in leads]
-
-    def _behind(self, known: Collection[Function]) -> list[Function]:
-        """Return the functions that code out of sight calls while Apex is on, beside known ones: they scale losses by it."""
-        return [f for f in self._scaling if f not in known]
-
-    @cached_property
-    def _scaling(self) -> list[Function]:
-        """The functions that nothing calls, that initialize nothing and that may come to a loss which Apex scales."""
-        project = self.old.project
-        scaling = upwards(project, *(f for f in project.functions() if scales(self.old, f)))
-        scaling -= upwards(project, *(item.function for item in self.every))
-        return [f for f in scaling if f.node is not None and not project.callers(f)]
-
     def _with_amp(self, item: Initialize) -> Iterator[tuple[Key, Difference]]:
         assert item.on is not None
         facts = Facts(((item.function, item.on), *item.callers))
         apex = initialized(self.old.program, {other.call for other in self._live}, facts)
-        entries = self._entries(item)
+        entries = self._entries.of(item)
         alone = apex.spread(entries)
-        behind = self._behind(alone)
+        behind = self._entries.behind(alone)
         starts = apex.spread(entries, behind) if behind else alone
         native = Casting(self.new.program, facts)
         begun = native.spread(self._same([*entries, *behind]))
@@ -199,11 +176,11 @@ class Forwards:
         self, item: Initialize, facts: Facts, scaled: bool, entries: list[Function] | None = None
     ) -> Iterator[tuple[Key, Difference]]:
         native = Casting(self.new.program, facts)
-        entries = self._entries(item) if entries is None else entries
+        entries = self._entries.of(item) if entries is None else entries
         reached = initialized(self.old.program, {item.call}).spread(entries)
         apex = initialized(self.old.program, {item.call}, facts)
         begun = native.spread(
-            self._same([*entries, *self._behind(reached)]),
+            self._same([*entries, *self._entries.behind(reached)]),
             inside_networks=True,
             never=lambda f: any(map(apex.comes_first, self._old(key(f)))),
         )

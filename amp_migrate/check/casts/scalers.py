@@ -73,12 +73,13 @@ class Scalers:
         ]
         for function, call in (*native.enabled.makers, *blocks):
             enabled = argument(call, "enabled")
-            if enabled is None or function not in begun or key(function) not in self._old.functions:
+            if enabled is None or key(function) not in self._old.functions:
                 continue
             if not self._is_new(function, call):
                 continue
-            if native.enabled.truth(function, enabled) is None:
-                flag = related.other(new.program, function, enabled)
+            truth = partial(native.enabled.truth, function)
+            if truth(enabled) is None or any(isinstance(n, ast.Or) for n in ast.walk(enabled)):
+                flag = related.other(new.program, function, enabled, truth)
                 if flag is not None:
                     yield differs(function, call, f"`{tail(call)}` {_OTHER} `{flag}`:")
 
