@@ -6,6 +6,7 @@ import pytest
 from check.brought.conditions import CONDITIONS
 from check.brought.contexts import CONTEXTS
 from check.brought.foreign import FOREIGN
+from check.brought.unasked import UNASKED
 from check.casts.behind import BEHIND
 from check.casts.disabled import DISABLED
 from check.casts.forwards import EVALUATIONS
@@ -76,6 +77,7 @@ EVERY = (
     *DISTILLING, *FINETUNING, *REARRANGED, *STAYING, *LATER, *OPENED,
     *ASTRAY, *SET_LATER, *INPUTS_LATER, *PASSED, GIVEN_ON, *ASKED_EARLY, *BACKENDS, *NESTED, *LEFT_SCALED, *HELD_BACK,
     *ROUNDABOUT_RUNS, *KEPT_CONTEXTS, *CONDITIONS, *CONTEXTS, *FOREIGN,
+    *UNASKED,
 )  # fmt: skip
 
 

@@ -10,8 +10,11 @@ from itertools import pairwise
 
 from amp_migrate.check.events.claims import Claims
 from amp_migrate.check.events.labels import Does
-from amp_migrate.check.events.sides import Key, Side, changed
+from amp_migrate.check.events.sides import Key, Side, changed, key
 from amp_migrate.check.events.traces import Difference, Label, Step
+from amp_migrate.check.statements.alike import Alike
+from amp_migrate.check.statements.parts import anchor
+from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import defs, uses
 from amp_migrate.project import Function
 from amp_migrate.project.order import exclusive
@@ -22,6 +25,8 @@ _Around = frozenset[tuple[str, bool]]
 
 _SIMPLE = ast.Expr | ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Delete | ast.Return
 _NAMES = ast.Name | ast.Attribute
+_BRANCHES = ast.If | ast.While | ast.IfExp
+_LOOP = "for "
 _MOVES = "runs under other tests than before:"
 _ASKS = "runs under a test that was not around it:"
 _ORDER = "stands in front of what it stood behind:"
@@ -31,10 +36,11 @@ _EVENTS = (Does.STEP, Does.CLEAR, Does.READ, Does.LOAD, Does.SAVE)
 
 def moved(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Difference]]:
     """Yield what runs more or less often in the new text than in the old one, by the tests around it."""
+    alike = Alike(old, new)
     for name, introduced in changed(old, new):
         before, after = old.functions[name], new.functions[name]
         if len(before) == len(after) == 1 and not claims.drops(before[0]):
-            pair = _Pair(old, new, before[0], after[0], introduced, claims)
+            pair = _Pair(old, new, before[0], after[0], introduced, claims, alike)
             yield from ((name, found) for found in pair.differences())
 
 
@@ -49,6 +55,7 @@ class _Pair:
         after: Function,
         introduced: frozenset[str],
         claims: Claims,
+        alike: Alike,
     ) -> None:
         self._old = old
         self._new = new
@@ -56,6 +63,8 @@ class _Pair:
         self._after = after
         self._introduced = introduced
         self._claims = claims
+        self._alike = alike
+        self._gone = old.names(key(before)) - new.names(key(after))
 
     def differences(self) -> Iterator[Difference]:
         """Yield the statements and events that run under other tests."""
@@ -66,11 +75,55 @@ class _Pair:
             one, other = _around(self._before, was[text]), _around(self._after, now[text])
             names = self._introduced | self._stored
             own = {atom for atom in other if not self._is_new(atom, names)}
-            if not own <= one or other < one:
+            kept, told = self._told(one, other)
+            if not own <= one or other < one or told < kept:
                 yield self._differs(f"`{text}` {_MOVES}", was[text], now[text])
+        for before, after in self._rewritten():
+            one, other = self._told(_around(self._before, before), _around(self._after, after))
+            if other != one:
+                yield self._differs(f"`{ast.unparse(before)}` {_MOVES}", before, after)
         yield from self._asking()
         yield from self._reordered(was, now)
         yield from self._crossed(was, now)
+
+    def _told(self, one: _Around, other: _Around) -> tuple[_Around, _Around]:
+        """Return the tests and loops around a statement before and after, without those that are written anew for AMP."""
+        gone = {a for a in one if a[0] in self._of_apex or self._loops(a, self._gone)}
+        come = {a for a in other if self._is_new(a, self._introduced)}
+        loops = [sum(a[0].startswith(_LOOP) for a in some) for some in (gone, come)]
+        kept, told = one - gone, other - come
+        missing = len(kept - told)
+        anew = 0 < missing <= len(come) - loops[1]  # as tests come in their place
+        return (kept, told) if loops[0] == loops[1] and not anew else (one, one)
+
+    def _loops(self, atom: tuple[str, bool], names: frozenset[str]) -> bool:
+        return atom[0].startswith(_LOOP) and self._is_new(atom, names)
+
+    @cached_property
+    def _of_apex(self) -> frozenset[str]:
+        """What the old text asks of Apex."""
+        tests = (n.test for n in self._before.own_nodes if isinstance(n, _BRANCHES))
+        parts = (part for test in tests for part in every(test) if isinstance(part, ast.expr))
+        return frozenset(
+            ast.unparse(part) for part in parts if self._alike.mentions_apex(self._before, part)
+        )
+
+    def _rewritten(self) -> Iterator[tuple[ast.stmt, ast.stmt]]:
+        """Yield the statements that read otherwise for AMP, each with what stands for it, where there is one alone."""
+        had, has = (
+            [s for s in _statements(f) if isinstance(s, _SIMPLE)]
+            for f in (self._before, self._after)
+        )
+        texts, others = ({ast.unparse(s) for s in held} for held in (had, has))
+        lost = [s for s in had if ast.unparse(s) not in others]
+        fresh = [s for s in has if ast.unparse(s) not in texts]
+        for stmt in lost:
+            places = [s for s in fresh if anchor(s) == anchor(stmt)]
+            alone = sum(anchor(s) == anchor(stmt) for s in lost) == 1 == len(places)
+            if alone and not self._claimed(stmt) and not self._happens(stmt):
+                if not self._alike.is_apex(self._before, stmt):
+                    if self._alike.reads(self._before, stmt, self._after, places[0]):
+                        yield stmt, places[0]
 
     def _reordered(
         self, was: dict[str, ast.stmt], now: dict[str, ast.stmt]
@@ -117,7 +170,8 @@ class _Pair:
 
     def _is_new(self, atom: tuple[str, bool], names: frozenset[str]) -> bool:
         """Tell whether a test asks for one of some names."""
-        parts = (n for n in ast.walk(ast.parse(atom[0], mode="eval")) if isinstance(n, _NAMES))
+        tree = ast.parse(atom[0].removeprefix(_LOOP), mode="eval")
+        parts = (n for n in ast.walk(tree) if isinstance(n, _NAMES))
         asked = {ast.unparse(part) for part in parts}
         return not asked.isdisjoint(names)
 
@@ -185,11 +239,11 @@ def _around(function: Function, node: ast.AST) -> _Around:
     for up in function.module.tree.ancestors(node):
         if up is function.scope:
             break
-        if isinstance(up, ast.If | ast.While | ast.IfExp) and child is not up.test:
+        if isinstance(up, _BRANCHES) and child is not up.test:
             body = up.body if isinstance(up.body, list) else [up.body]
             found |= set(_parts(up.test, child in body))
         elif isinstance(up, ast.For | ast.AsyncFor) and child in up.body:
-            found.add((f"{ast.unparse(up.target)} in {ast.unparse(up.iter)}", True))
+            found.add((f"{_LOOP}{ast.unparse(up.target)} in {ast.unparse(up.iter)}", True))
         child = up
     return frozenset(found)
 
