@@ -34,6 +34,7 @@ from amp_migrate.check.statements.computed import computed
 from amp_migrate.check.statements.keys import reloaded
 from amp_migrate.check.statements.reading import misread
 from amp_migrate.check.statements.registered import idle
+from amp_migrate.check.statements.saved import saved_apart
 from amp_migrate.check.statements.surroundings import moved
 from amp_migrate.project.once import kept
 from amp_migrate.protocol.code.program import Program
@@ -104,6 +105,7 @@ def compare(before: Program, after: Program, claims: Claims) -> Comparison:
         *declared(old, new, claims),
         *entered_unseen(old, new, claims),
         *foreign(old, new, claims),
+        *saved_apart(old, new),
     )
     for name, difference in (*forwards.differences(), *others):
         found.append(Parted(name, difference))

@@ -11,8 +11,9 @@ from amp_migrate.check.apex.given import POSITIONS, stated
 from amp_migrate.check.events.claims import BOUNDS, STEPS, Claims
 from amp_migrate.check.events.sides import Key, Side, differs, key
 from amp_migrate.check.events.traces import Difference
-from amp_migrate.facts.constants import filled, number
+from amp_migrate.facts.constants import filled, is_none, number
 from amp_migrate.facts.paths import argument
+from amp_migrate.facts.tree import Tree
 from amp_migrate.flow.assumption import NOTHING
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
@@ -53,6 +54,35 @@ def scales(
                 )
                 yield differs(item.function, item.call, text, gone=True)
     yield from _added(old, new, every)
+    yield from _set(old, new, every)
+
+
+def _set(old: Side, new: Side, every: Sequence[Initialize]) -> Iterator[tuple[Key, Difference]]:
+    """Yield what sets the loss scale of a GradScaler to what Apex was neither given nor set to."""
+    wanted = []
+    if any(k.arg is None for item in every for k in item.call.keywords):
+        return
+    for item in every:
+        constant = partial(old.constant, item.function)
+        for value in (v for name in POSITIONS for v in stated(old.project, item, name)):
+            wanted += [
+                v for v in (value, constant(value) or filled(value, constant)) if not is_none(v)
+            ]
+    known = {ast.unparse(call) for module, call in old.project.nodes(ast.Call)}
+    by_hand = [value for m in old.project.modules.values() for value in _set_of_apex(m.tree)]
+    for name in ("update", "load_state_dict"):
+        for module, call in new.program.training.objects.method_calls.get(name, []):
+            assert isinstance(call.func, ast.Attribute)
+            scale = sets_scale(call)
+            if scale is None or ast.unparse(call) in known:
+                continue
+            if new.program.training.objects.scaler(module, call.func.value) is None:
+                continue
+            function = new.project.function_of(module, call)
+            if any(_equal(value, scale) for value in (*wanted, *by_hand)):
+                continue
+            text = f"`{ast.unparse(call)}` sets a loss scale that Apex did not have:"
+            yield differs(function, call, text)
 
 
 def _added(old: Side, new: Side, every: Sequence[Initialize]) -> Iterator[tuple[Key, Difference]]:
@@ -81,12 +111,21 @@ def _added(old: Side, new: Side, every: Sequence[Initialize]) -> Iterator[tuple[
 def _set_by_hand(old: Side, name: Key) -> set[str]:
     """Return what the file of a function assigns to attributes, as to those of Apex's own scalers."""
     trees = {function.module.tree for function in old.functions.get(name, ())}
-    return {
-        ast.unparse(node.value)
-        for tree in trees
-        for node in tree.nodes(ast.Assign)
-        if any(isinstance(target, ast.Attribute) for target in node.targets)
-    }
+    return {ast.unparse(value) for tree in trees for value in _set_in(tree)}
+
+
+def _set_in(tree: Tree) -> Iterator[ast.expr]:
+    for node in tree.nodes(ast.Assign):
+        if any(isinstance(target, ast.Attribute) for target in node.targets):
+            yield node.value
+
+
+def _set_of_apex(tree: Tree) -> Iterator[ast.expr]:
+    """Yield what is assigned to the scale of a scaler of Apex, and to its bounds."""
+    for node in tree.nodes(ast.Assign):
+        names = [target.attr for target in node.targets if isinstance(target, ast.Attribute)]
+        if any(name.endswith("loss_scale") for name in names):
+            yield node.value
 
 
 def _has_none(old: Side, item: Initialize) -> bool:

@@ -6,6 +6,7 @@ import pytest
 from check.brought.conditions import CONDITIONS
 from check.brought.contexts import CONTEXTS
 from check.brought.foreign import FOREIGN
+from check.brought.states import STATES
 from check.brought.unasked import UNASKED
 from check.casts.behind import BEHIND
 from check.casts.disabled import DISABLED
@@ -76,7 +77,7 @@ EVERY = (
     *SHARED_WEIGHTS, *MADE_ANEW, *WHOLE_RESULTS, KEPT, *KEPT_BY, *UNPACKED, *IN_CLOSURES, *ADVERSARIES, *AGENTS,
     *DISTILLING, *FINETUNING, *REARRANGED, *STAYING, *LATER, *OPENED,
     *ASTRAY, *SET_LATER, *INPUTS_LATER, *PASSED, GIVEN_ON, *ASKED_EARLY, *BACKENDS, *NESTED, *LEFT_SCALED, *HELD_BACK,
-    *ROUNDABOUT_RUNS, *KEPT_CONTEXTS, *CONDITIONS, *CONTEXTS, *FOREIGN,
+    *ROUNDABOUT_RUNS, *KEPT_CONTEXTS, *CONDITIONS, *CONTEXTS, *FOREIGN, *STATES,
     *UNASKED,
 )  # fmt: skip
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from functools import cached_property
 
+from amp_migrate.check.apex.assumed import guards
 from amp_migrate.check.events.claims import Claims
 from amp_migrate.check.events.labels import Does
 from amp_migrate.check.events.sides import Key, Side, changed, differs
@@ -15,6 +16,8 @@ from amp_migrate.facts.paths import all_given
 from amp_migrate.project import Function
 
 _Call = tuple[Function, ast.Call]
+_ASKED = "runs where another key is there than that of the state:"
+_NOWHERE = "loads from where nothing is saved any more:"
 _LOADS = "gives the GradScaler what Apex was not given:"
 
 
@@ -63,6 +66,23 @@ class Keys:
             yield from self.calls(name, does)
 
 
+def _lost(was: Keys, now: Keys) -> bool:
+    """Tell whether the new text loads from where it saves nothing, which the old one did not."""
+    saves = was.saved & was.loaded and now.saved and now.loaded
+    return bool(saves) and not now.saved & now.loaded
+
+
+def _asked(function: Function, call: ast.Call) -> frozenset[str]:
+    """Return the keys for which the tests around a call ask."""
+    asking = (part for test, _ in guards(function, call) for part in ast.walk(test))
+    return frozenset(
+        text
+        for part in asking
+        if isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.In | ast.NotIn)
+        for text in texts(part.left)
+    )
+
+
 def reloaded(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Difference]]:
     """Yield what the new text loads a GradScaler from where Apex loaded from nothing alike."""
     was, now = Keys(old, new), Keys(new, old)
@@ -72,7 +92,12 @@ def reloaded(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Differ
             continue
         masked = {_masked(node, was.known) for node in had}
         kept = {key for node in had for key in texts(node)}
+        asked = {k for f, c in was.calls(name, Does.LOAD) for k in _asked(f, c)}
         for function, call in now.calls(name, Does.LOAD):
+            if _lost(was, now):
+                yield differs(function, call, f"`{ast.unparse(call)}` {_NOWHERE}")
+            if asked <= was.loaded and not _asked(function, call) <= now.known:
+                yield differs(function, call, f"`{ast.unparse(call)}` {_ASKED}")
             for given in now.given(function, call):
                 anew = texts(given) - now.saved - kept if was.loaded & was.saved else frozenset()
                 if anew or _masked(given, now.known) not in masked:
