@@ -31,6 +31,7 @@ from amp_migrate.check.statements.coming.declared import declared
 from amp_migrate.check.statements.coming.entered import entered_unseen
 from amp_migrate.check.statements.coming.foreign import foreign
 from amp_migrate.check.statements.computed import computed
+from amp_migrate.check.statements.enclosing import enclosed
 from amp_migrate.check.statements.keys import reloaded
 from amp_migrate.check.statements.reading import misread
 from amp_migrate.check.statements.registered import idle
@@ -102,6 +103,7 @@ def compare(before: Program, after: Program, claims: Claims) -> Comparison:
         *divided(old, new, every, claims),
         *idle(old, new, every, claims),
         *computed(old, new, every, claims),
+        *enclosed(old, new, claims),
         *declared(old, new, claims),
         *entered_unseen(old, new, claims),
         *foreign(old, new, claims),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from check.brought.backwards import BACKWARDS
 from check.brought.conditions import CONDITIONS
 from check.brought.contexts import CONTEXTS
 from check.brought.foreign import FOREIGN
@@ -77,7 +78,7 @@ EVERY = (
     *SHARED_WEIGHTS, *MADE_ANEW, *WHOLE_RESULTS, KEPT, *KEPT_BY, *UNPACKED, *IN_CLOSURES, *ADVERSARIES, *AGENTS,
     *DISTILLING, *FINETUNING, *REARRANGED, *STAYING, *LATER, *OPENED,
     *ASTRAY, *SET_LATER, *INPUTS_LATER, *PASSED, GIVEN_ON, *ASKED_EARLY, *BACKENDS, *NESTED, *LEFT_SCALED, *HELD_BACK,
-    *ROUNDABOUT_RUNS, *KEPT_CONTEXTS, *CONDITIONS, *CONTEXTS, *FOREIGN, *STATES,
+    *ROUNDABOUT_RUNS, *KEPT_CONTEXTS, *BACKWARDS, *CONDITIONS, *CONTEXTS, *FOREIGN, *STATES,
     *UNASKED,
 )  # fmt: skip
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator, Sequence
 from enum import Enum
 
+from amp_migrate.check.events.copies import copied
 from amp_migrate.check.events.traces import Label
 from amp_migrate.facts.below import every
+from amp_migrate.facts.constants import is_false, is_none
 from amp_migrate.facts.paths import path, prefixes, tail
 from amp_migrate.flow.cfg.points import Kind as PointKind
 from amp_migrate.project import Function, Project
@@ -37,6 +40,7 @@ class Does(Enum):
 
 _Asked = tuple[Function, ast.Call, frozenset[str]]
 _CHANGES_WEIGHTS = frozenset({Kind.STEP, Kind.OTHER_STEP, Kind.WEIGHT_WRITE})
+_OPTIONS = frozenset({"create_graph", "grad_tensors", "gradient", "inputs", "retain_graph"})
 _SCALER_ALONE = frozenset({"unscale_", "update", "get_scale", "scale"})
 
 
@@ -142,12 +146,15 @@ class Labels:
         self, function: Function, call: ast.Call, receiver: ast.expr, introduced: frozenset[str]
     ) -> Label | None:
         loss: ast.expr | None = receiver
+        rest, named = list(call.args), call.keywords
         if runs_backward(self._project, function.module, call):
-            loss = call.args[0] if call.args else None
+            loss = rest.pop(0) if rest else None
         if loss is None:
             return None
-        text = ast.unparse(_Unscaled(self, function, introduced).visit(_copied(loss)))
-        return Label(Does.BACKWARD.value, text)
+        text = ast.unparse(_Unscaled(self, function, introduced).visit(copied(loss)))
+        if self._project.callees(call):
+            rest, named = [], []  # what a function of the project is asked for is its own
+        return Label(Does.BACKWARD.value, " ".join([text, *_options(rest, named)]))
 
     def stands_for(
         self, function: Function, name: ast.Name, introduced: frozenset[str]
@@ -233,6 +240,16 @@ def _steps_unseen(project: Project, function: Function) -> bool:
     return any(set(project.callees(step)) <= {function} for step in steps)
 
 
+def _options(given: Sequence[ast.expr], named: Sequence[ast.keyword]) -> Iterator[str]:
+    """Yield what a backward is asked for beside its loss; what engines are given is their own."""
+    for value in given:
+        if isinstance(value, ast.Call):
+            yield ast.unparse(value)
+    for keyword in named:
+        if keyword.arg in _OPTIONS and not (is_none(keyword.value) or is_false(keyword.value)):
+            yield ast.unparse(keyword)
+
+
 def _of_state(method: str) -> Label:
     return Label((Does.SAVE if method == "state_dict" else Does.LOAD).value)
 
@@ -261,7 +278,7 @@ class _Unscaled(ast.NodeTransformer):
         if not found:
             return node
         self._within = (*self._within, node.id)
-        texts = sorted({ast.unparse(self.visit(_copied(value))) for value in found})
+        texts = sorted({ast.unparse(self.visit(copied(value))) for value in found})
         self._within = self._within[:-1]
         return ast.Name(" or ".join(texts))
 
@@ -273,27 +290,3 @@ class _Unscaled(ast.NodeTransformer):
         if tail(node) == "scale" and len(node.args) == 1 and isinstance(node.func, ast.Attribute):
             return node.args[0]
         return node
-
-
-def _copied(node: ast.expr) -> ast.expr:
-    """Return a copy whose names remember the node that they were."""
-    copied = _copy(node)
-    assert isinstance(copied, ast.expr)
-    return copied
-
-
-def _copy(node: ast.AST) -> ast.AST:
-    if isinstance(node, ast.Name):
-        return _with_origin(node)
-    made = type(node).__new__(type(node))
-    for name, value in vars(node).items():
-        if isinstance(value, list):
-            value = [_copy(item) if isinstance(item, ast.AST) else item for item in value]
-        setattr(made, name, _copy(value) if isinstance(value, ast.AST) else value)
-    return made
-
-
-def _with_origin(node: ast.Name) -> ast.Name:
-    made = ast.Name(node.id, ast.Load())
-    made.original = node  # type: ignore[attr-defined]
-    return made
