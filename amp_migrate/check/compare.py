@@ -17,7 +17,7 @@ from amp_migrate.check.events.results import paired
 from amp_migrate.check.events.sides import Key, Side, side_of
 from amp_migrate.check.events.traces import Automaton, Difference
 from amp_migrate.check.gradients.clipped import clipped, taken_from_all
-from amp_migrate.check.gradients.inside import stepped_inside
+from amp_migrate.check.gradients.inside import read_inside, stepped_inside, written_inside
 from amp_migrate.check.gradients.joint import apart
 from amp_migrate.check.gradients.left import divided
 from amp_migrate.check.gradients.mixed import mixed_up
@@ -87,6 +87,8 @@ def compare(before: Program, after: Program, claims: Claims) -> Comparison:
         *handed_over(new, claims),
         *unscaled(old, new, claims),
         *stepped_inside(old, new, claims),
+        *read_inside(old, new, claims),
+        *written_inside(old, new, claims),
         *rescaled(old, new, every),
         *untold(old, new, every, claims),
         *apart(old, new, claims),

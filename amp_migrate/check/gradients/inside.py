@@ -1,19 +1,24 @@
-"""Steps inside a `scale_loss` block: Apex took them on scaled gradients, which only a rule of the run may change."""
+"""Steps and reads inside a `scale_loss` block: Apex had scaled gradients there, which only a rule of the run may change."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.check.events.claims import INSIDE, Claims
+from amp_migrate.check.events.claims import INSIDE, MOVED, Claims
 from amp_migrate.check.events.labels import Does
 from amp_migrate.check.events.sides import Key, Side, changed, differs
 from amp_migrate.check.events.traces import Difference
+from amp_migrate.check.gradients.scaled import is_late
 from amp_migrate.facts.paths import argument, tail
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.protocol.faults import Place
-from amp_migrate.training.contexts import around, scales_loss
+from amp_migrate.training.beliefs import WEIGHTS
+from amp_migrate.training.contexts import around, in_autocast, scales_loss
+from amp_migrate.training.events import Kind
 
+_WRITTEN = "writes weights inside an autocast block, which it did not:"
+_READ = "read scaled gradients, inside the block of Apex:"
 SCALED = "stepped on scaled gradients, inside the block of Apex:"
 
 
@@ -29,6 +34,74 @@ def stepped_inside(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, 
                 place = Place(function.module.path, call.lineno)
                 if _is_scaled(old, function, call) and not claims.say(INSIDE, place):
                     yield differs(function, call, f"`{label.of}` {SCALED}")
+
+
+def read_inside(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Difference]]:
+    """Yield what read gradients that a block around it had scaled, where the new text may divide them before."""
+    for name, _ in changed(old, new):
+        if any(map(claims.drops, old.functions[name])):
+            continue
+        true = {
+            ast.unparse(n)
+            for f in new.functions[name]
+            for n in _reads(new, f)
+            if is_late(new, f, n)
+        }
+        for function in old.functions[name] if true else ():
+            for node in _reads(old, function):
+                place = Place(function.module.path, node.lineno)
+                told = any(claims.say(code, place) for code in MOVED)
+                if not told and _follows_backward(old, function, node):
+                    yield differs(function, node, f"`{ast.unparse(node)}` {_READ}")
+
+
+def written_inside(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Difference]]:
+    """Yield the weights that a function writes by hand inside an autocast block of the new text alone."""
+    for name, _ in changed(old, new):
+        before = old.functions[name]
+        if any(map(claims.drops, before)):
+            continue
+        known = {ast.unparse(n) for f in before for n in _written(old, f) if _is_cast(old, f, n)}
+        for function in new.functions[name]:
+            for node in _written(new, function):
+                if _is_cast(new, function, node) and ast.unparse(node) not in known:
+                    yield differs(function, node, f"`{ast.unparse(node)}` {_WRITTEN}")
+
+
+def _written(side: Side, function: Function) -> Iterator[ast.expr]:
+    for node, events in side.program.training.of(function).items():
+        if isinstance(node, ast.expr) and any(e.kind is Kind.WEIGHT_WRITE for e in events):
+            yield node
+    for call in function.calls:
+        in_place = isinstance(call.func, ast.Attribute) and call.func.attr.endswith("_")
+        if in_place and any(
+            isinstance(n, ast.Attribute) and n.attr in WEIGHTS for n in _chain(call)
+        ):
+            yield call
+
+
+def _chain(call: ast.Call) -> Iterator[ast.expr]:
+    """Yield what a method is called on, and what that is a part of."""
+    node: ast.expr = call.func
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+        yield node
+
+
+def _is_cast(side: Side, function: Function, node: ast.expr) -> bool:
+    return in_autocast(side.project, function.module, node)
+
+
+def _reads(side: Side, function: Function) -> Iterator[ast.expr]:
+    """Yield what reads gradients in a function, by itself or in what it calls."""
+    for node, events in side.program.training.of(function).items():
+        if isinstance(node, ast.expr) and any(e.kind is Kind.READ_GRAD for e in events):
+            yield node
+    for call in function.calls:
+        run = side.reached(side.project.callees(call))
+        held = (events for f in run for events in side.program.training.of(f).values())
+        if any(e.kind is Kind.READ_GRAD for events in held for e in events):
+            yield call
 
 
 def _contexts_of(function: Function) -> set[str]:
@@ -47,6 +120,22 @@ def _is_scaled(side: Side, function: Function, step: ast.Call) -> bool:
         if not stepped or not all(known) or any(stepped & held for held in known):
             return True
     return False
+
+
+def _follows_backward(side: Side, function: Function, node: ast.expr) -> bool:
+    """Tell whether a node stands in a block that scales a loss, behind the backward of it."""
+    module = function.module
+    if not any(_blocks(side.project, module, node, set())):
+        return False
+    graph = side.program.graph(function)
+    order = graph.order(exceptions=False)
+    return any(
+        order.may_reach(one, other)
+        for call, _ in side.of_kind(function, Does.BACKWARD)
+        if any(_blocks(side.project, module, call, set()))
+        for one in graph.at(call)
+        for other in graph.at(node)
+    )
 
 
 def _blocks(

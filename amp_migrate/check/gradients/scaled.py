@@ -69,11 +69,11 @@ def _backwards(
 ) -> Iterator[tuple[ast.Call, Label, bool]]:
     """Yield the backward passes of a function, each with its label and whether it may be scaled."""
     for call, label, scaled in backwards(side, function, introduced):
-        yield call, label, scaled or _is_late(side, function, call)
+        yield call, label, scaled or is_late(side, function, call)
 
 
-def _is_late(side: Side, function: Function, backward: ast.Call) -> bool:
-    """Tell whether a backward may run between `unscale_` and the step, when gradients are true already."""
+def is_late(side: Side, function: Function, node: ast.AST) -> bool:
+    """Tell whether a node may run between `unscale_` and the step, when gradients are true already."""
     scaler = side.program.training.objects.scaler
 
     def ends(point: Point) -> bool:
@@ -84,7 +84,7 @@ def _is_late(side: Side, function: Function, backward: ast.Call) -> bool:
             and scaler(function.module, called.value) is not None
         )
 
-    before = side.program.graph(function).nearest_before(backward, ends)
+    before = side.program.graph(function).nearest_before(node, ends)
     return any(isinstance(p.node, ast.Call) and tail(p.node) == "unscale_" for p in before)
 
 
