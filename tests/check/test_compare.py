@@ -8,6 +8,7 @@ from check.brought.conditions import CONDITIONS
 from check.brought.contexts import CONTEXTS
 from check.brought.foreign import FOREIGN
 from check.brought.in_blocks import IN_BLOCKS
+from check.brought.on_claimed_lines import ON_CLAIMED_LINES
 from check.brought.states import STATES
 from check.brought.unasked import UNASKED
 from check.brought.weights import WEIGHTS
@@ -80,7 +81,7 @@ EVERY = (
     *SHARED_WEIGHTS, *MADE_ANEW, *WHOLE_RESULTS, KEPT, *KEPT_BY, *UNPACKED, *IN_CLOSURES, *ADVERSARIES, *AGENTS,
     *DISTILLING, *FINETUNING, *REARRANGED, *STAYING, *LATER, *OPENED,
     *ASTRAY, *SET_LATER, *INPUTS_LATER, *PASSED, GIVEN_ON, *ASKED_EARLY, *BACKENDS, *NESTED, *LEFT_SCALED, *HELD_BACK,
-    *ROUNDABOUT_RUNS, *KEPT_CONTEXTS, *BACKWARDS, *CONDITIONS, *CONTEXTS, *FOREIGN, *IN_BLOCKS, *STATES,
+    *ROUNDABOUT_RUNS, *KEPT_CONTEXTS, *BACKWARDS, *CONDITIONS, *CONTEXTS, *FOREIGN, *IN_BLOCKS, *ON_CLAIMED_LINES, *STATES,
     *UNASKED, *WEIGHTS,
 )  # fmt: skip
 

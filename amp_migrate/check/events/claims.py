@@ -35,7 +35,7 @@ _KINDS = {
 }
 _REWRITES = frozenset(
     {
-        "AMP108", "AMP111", "AMP121", "AMP122", "AMP202", "AMP207", "AMP208", "AMP301", "AMP302", "AMP303", "AMP304", "AMP305", "AMP306", "AMP307",
+        "AMP108", "AMP111", "AMP121", "AMP122", "AMP202", "AMP301", "AMP302", "AMP303", "AMP304", "AMP305", "AMP306", "AMP307",
         "AMP308",
     }
 )  # fmt: skip
