@@ -6,12 +6,17 @@ import gc
 import multiprocessing
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+_RUNS = 8
+_SHARE = 20
 
 _work: tuple[Callable[[Any], Any], Sequence[Any]] | None = None
 
@@ -46,18 +51,48 @@ def _run(place: int) -> Any:
     return function(items[place])
 
 
+@dataclass
+class _Garbage:
+    """What runs in one process have left behind them, and how long the last look through it took."""
+
+    runs: int = 0
+    seconds: float = 0.0
+    look: float = 0.0
+
+    def left(self, seconds: float) -> None:
+        """Note a run of some seconds."""
+        self.runs += 1
+        self.seconds += seconds
+
+    def collect(self) -> None:
+        """Free it where there were enough runs for that to take a twentieth of their time at most."""
+        if self.runs < _RUNS or self.seconds < _SHARE * self.look:
+            return
+        begun = time.perf_counter()
+        gc.collect()
+        self.runs, self.seconds, self.look = 0, 0.0, time.perf_counter() - begun
+
+
+_garbage = _Garbage()
+
+
 @contextmanager
 def without_collector() -> Iterator[None]:
     """Look for no garbage while there is none: syntax trees live to the end, and going through them takes long.
 
-    What was made meanwhile counts as old afterwards, or the next look for garbage among what is new would go through all.
+    What was made meanwhile counts as old afterwards, or the next look for garbage among what is new would go through
+    all. Many runs in one process collect what those before left.
     """
     running = gc.isenabled()
+    if running:
+        _garbage.collect()
     gc.disable()
+    begun = time.perf_counter()
     try:
         yield
     finally:
         if running:
+            _garbage.left(time.perf_counter() - begun)
             if not gc.get_freeze_count():
                 gc.freeze()
                 gc.unfreeze()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from shell_support import amp_migrate
 
+from amp_migrate import processes
 from amp_migrate.processes import each, without_collector
 
 PROGRAM = """\
@@ -100,3 +101,18 @@ def test_what_is_made_without_the_collector_can_be_collected_later() -> None:
     assert gc.get_freeze_count() == frozen
     gc.collect()
     assert alive() is None
+
+
+def test_runs_in_one_process_leave_no_garbage_for_good(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a run leaves in circles is collected when there were runs enough for that to take little of their time."""
+    monkeypatch.setattr(processes, "_garbage", processes._Garbage())
+    left: list[weakref.ref[_Circle]] = []
+    for _ in range(processes._RUNS + 1):
+        with without_collector():
+            left.append(weakref.ref(_Circle()))
+    assert [made() is None for made in left] == [True] * processes._RUNS + [False]
+
+
+class _Circle:
+    def __init__(self) -> None:
+        self.itself = self
