@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -46,7 +46,7 @@ _Texts = tuple[tuple[str, str], ...]
 _ENGINE = engine.migrate
 
 
-@cache
+@lru_cache(maxsize=32)
 def _said(texts: _Texts, settings: Settings) -> Result:
     """Return what the engine says about texts: it sees no more of a file than that and its name."""
     return _ENGINE([Source.from_bytes(name, text.encode()) for name, text in texts], settings)
