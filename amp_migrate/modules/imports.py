@@ -12,6 +12,9 @@ from amp_migrate.modules.layout import Folder
 from amp_migrate.modules.lookup import Lookup, Meaning
 from amp_migrate.modules.model import Class, Function, Module
 
+_LOADS = frozenset({"exec_module", "load_module", "load_source"})
+_MACHINERY = ("imp", "importlib", "pkgutil", "zipimport")
+
 
 class Groups:
     """Files that belong together, at first each one alone."""
@@ -74,8 +77,18 @@ def run_by(lookup: Lookup, module: Module, alias: ast.alias) -> list[Module]:
 
 
 def import_calls(module: Module) -> Iterator[ast.Call]:
-    """Return the calls in a file that import by a name that is a value."""
-    return (c for c in module.tree.nodes(ast.Call) if last_name(c) in IMPORTERS)
+    """Return the calls in a file that import by a name that is a value, as one of the loaders of Python's own modules."""
+    loads = any(name.partition(".")[0] in _MACHINERY for name in _imported_names(module))
+    names = IMPORTERS | _LOADS if loads else IMPORTERS
+    return (c for c in module.tree.nodes(ast.Call) if last_name(c) in names)
+
+
+def _imported_names(module: Module) -> Iterator[str]:
+    """Yield the absolute names of the modules that statements of a file import."""
+    for node in module.tree.nodes(ast.ImportFrom):
+        yield node.module or "" if not node.level else ""
+    for statement in module.tree.nodes(ast.Import):
+        yield from (alias.name for alias in statement.names)
 
 
 def _packages(files: Mapping[str, Module], module: Module) -> Iterator[str]:

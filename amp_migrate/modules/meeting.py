@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 
+from amp_migrate.facts.imports import last_name
 from amp_migrate.modules.imports import Groups, import_calls, imported_by
+from amp_migrate.modules.itself import IMPORTERS
 from amp_migrate.modules.layout import Folder
 from amp_migrate.modules.lookup import Lookup
 from amp_migrate.modules.model import Module
@@ -57,7 +59,7 @@ def _not_found(lookup: Lookup, module: Module) -> Iterator[str]:
 
 def _begin(call: ast.Call) -> str | None:
     """Return the package that a computed name of a module begins with, as ``"models."`` says it; None for any."""
-    text = _first(call.args[0]) if call.args else ""
+    text = _first(call.args[0]) if call.args and last_name(call) in IMPORTERS else ""
     package, dot, _ = text.rpartition(".")
     return package + dot if dot else None
 

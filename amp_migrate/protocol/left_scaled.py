@@ -116,7 +116,7 @@ def _parts(project: Project, module: Module, given: ast.expr) -> Iterator[ast.ex
 
 
 def _backwards(program: Program) -> Iterator[tuple[Function, Event]]:
-    """Yield the backward passes inside blocks of Apex, with their functions."""
+    """Yield the backward passes of a program, with their functions."""
     for function, held in program.training.by_function.items():
         for event in (event for events in held.values() for event in events):
             if event.kind is Kind.BACKWARD and isinstance(event.node, ast.Call):

@@ -36,6 +36,8 @@ WORKED_OUT = "import importlib\nimportlib.import_module"
         ({"a.py": "import importlib\nimportlib.import_module('b')\n", "b.py": "x = 1\n"}, 1),
         ({"a.py": "def f(x):\n    x.only_there()\n", "b.py": ONLY_THERE}, 2),
         ({"a.py": f"{WORKED_OUT}(name)\ndef f(x):\n    x.only_there()\n", "b.py": ONLY_THERE}, 1),
+        ({"a.py": "import pkgutil\ndef g(x, found):\n    found.load_module(x)\ndef f(x):\n    x.only_there()\n", "b.py": ONLY_THERE}, 1),
+        ({"a.py": "def g(x, found):\n    found.load_module(x)\ndef f(x):\n    x.only_there()\n", "b.py": ONLY_THERE}, 2),
         ({"a.py": f"{WORKED_OUT}(f'lib.{{name}}')\ndef f(x):\n    x.only_there()\n", "lib/b.py": ONLY_THERE}, 1),
         ({"a.py": f"{WORKED_OUT}('lib.' + name)\ndef f(x):\n    x.only_there()\n", "b.py": ONLY_THERE}, 2),
         ({"one/a.py": "import m\ndef f(x):\n    x.only_there()\n", "two/m.py": "", "three/m.py": ONLY_THERE}, 2),

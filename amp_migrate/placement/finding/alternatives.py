@@ -15,6 +15,7 @@ from amp_migrate.project.once import once
 from amp_migrate.project.order import exclusive, inside, levels
 from amp_migrate.project.relatives import runs
 from amp_migrate.training.steps import backward_of
+from amp_migrate.values.abstract import is_abstract
 
 _LOOPS = (
     ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp,
@@ -62,15 +63,15 @@ def has_alternatives(unit: Unit, cls: Class) -> bool:
     for function in (f for f in unit.training if any(runs(c, f) for c in below)):
         for site in unit.project.calls_of(function):
             for other in unit.project.callees(site.call):
-                if other in scaling or _is_abstract(other):
+                if other in scaling or is_abstract(other) or _does_nothing(other):
                     continue
                 if not any(runs(c, other) for c in below):
                     return True
     return False
 
 
-def _is_abstract(function: Function) -> bool:
-    """Tell whether a method only says that subclasses have one."""
+def _does_nothing(function: Function) -> bool:
+    """Tell whether a method leaves all to those that subclasses may have."""
     return all(
         isinstance(s, ast.Raise | ast.Pass | ast.Expr) for s in function.scope.body
     ) and not any(isinstance(node, ast.Attribute) for node in function.own_nodes)

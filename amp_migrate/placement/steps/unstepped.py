@@ -12,7 +12,7 @@ from amp_migrate.plan.cannot import Cannot, spoken
 from amp_migrate.project import Module
 from amp_migrate.project.order import key
 from amp_migrate.project.rounds import runs_before
-from amp_migrate.training.steppers import is_schedule
+from amp_migrate.training.steppers import is_optimizer, is_schedule
 from amp_migrate.training.steps import Backward
 
 
@@ -43,6 +43,13 @@ def _unstepped(unit: Unit, backward: Backward) -> Cannot:
     advice = f"give amp-migrate the files that step {names} as well, then run again"
     behind = _step_behind(unit, backward)
     function = backward.function
+    mixed = _stepped_with_schedules(unit)
+    if mixed is not None:
+        module, call = mixed
+        what = module.tree.segment(call.func.value)  # type: ignore[attr-defined]
+        message = f"`{what}` may be an optimizer or what sets its learning rate, and which of them this steps is not known"
+        advice = "keep the two in variables of their own, and hand each on by itself and not by `**`, then run again"
+        return Cannot("AMP905", module, call, message, advice)
     if function.node is not None and not unit.project.callers(function):
         message = f"nothing in the files given calls {spoken(function)} and steps {names} behind this backward"
         advice = f"give amp-migrate the files that do, or delete {spoken(function)} where nothing does, then run again"
@@ -63,6 +70,16 @@ def _step_behind(unit: Unit, backward: Backward) -> str:
         if not _steps_schedule(unit, backward.module, node.func)
     ]
     return next((f"{tree.segment(call.func)}()" for call in sorted(calls, key=key)), "")
+
+
+def _stepped_with_schedules(unit: Unit) -> tuple[Module, ast.Call] | None:
+    """Return the first step of what is an optimizer or a schedule, by the calls that made it."""
+    for module, call in unit.calls():
+        if tail(call) == "step" and _steps_schedule(unit, module, call.func):
+            assert isinstance(call.func, ast.Attribute)
+            if is_optimizer(unit.project, module, call.func.value):
+                return module, call
+    return None
 
 
 def _steps_schedule(unit: Unit, module: Module, func: ast.expr) -> bool:

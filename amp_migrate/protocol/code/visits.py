@@ -56,6 +56,8 @@ class Visits:
                         loops.update(self._going_to(function, node, named))
                         if event.kind is Kind.UNSCALE:
                             strange.update(self._not_choosing(function, node, named))
+                    elif event.kind is Kind.STEP and (stepped := _subject(node)) is not None:
+                        loops.update(self._going_to(function, node, stepped))
                     elif event.kind in _OF_GRADIENTS:
                         around = self._loops(function, node)
                         loops.update(self._over_gradients(function, node, around))

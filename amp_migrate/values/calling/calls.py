@@ -10,6 +10,7 @@ from amp_migrate.facts.paths import all_given, spreads
 from amp_migrate.modules.binding import fits
 from amp_migrate.modules.meeting import Meeting
 from amp_migrate.modules.model import CallSite, Class, Function, Module
+from amp_migrate.values.abstract import concrete
 from amp_migrate.values.calling.decorators import Decorators
 from amp_migrate.values.calling.entered import Entered
 from amp_migrate.values.calling.lambdas import Lambdas
@@ -225,7 +226,7 @@ class Calls:
                 if fits(site, method):
                     self.unclear.setdefault(method, []).append((module, call))
             return
-        for method in methods:
+        for method in concrete(methods):
             if not method.is_property:
                 self._link(module, call, Target(method, bound=not method.is_static))
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from amp_migrate.facts.paths import is_super
 from amp_migrate.modules.model import Class, Function, Module
+from amp_migrate.values.abstract import concrete
 from amp_migrate.values.expressions import Expressions
 from amp_migrate.values.links.graph import MIDDLE
 from amp_migrate.values.nodes import Nodes, enclosing_class
@@ -119,7 +120,7 @@ def constructor(cls: Class) -> Target:
 
 
 def reachable(instance: Instance, name: str) -> list[Function]:
-    """Return the methods that ``object.name`` may be, for an object of a class or of its subclasses."""
+    """Return the methods that ``object.name`` may run, for an object of a class or of its subclasses."""
     own = instance.cls.method(name)
     found = [own] if own is not None else []
     if not instance.exact:
@@ -128,4 +129,4 @@ def reachable(instance: Instance, name: str) -> list[Function]:
         if own is None and not found:
             mixed = (cls.method(name) for cls in instance.cls.subclasses())
             found = [method for method in mixed if method is not None]
-    return list(dict.fromkeys(found))
+    return concrete(found)

@@ -32,6 +32,16 @@ class Advised(NamedTuple):
 
 ADVISED = (
     Advised(
+        "refused/loop_variable_of_optimizers_and_schedules",
+        "keep the two in variables of their own",
+        (
+            (
+                "for each in self.schedules:\n            each.step()",
+                "for schedule in self.schedules:\n            schedule.step()",
+            ),
+        ),
+    ),
+    Advised(
         "refused/registered_for_a_program_that_is_left",
         "with `scaled_loss.backward()` in it",
         (("two.py", "run(scaled_loss, opt, net)\n", "scaled_loss.backward()\n    opt.step()\n"),),
