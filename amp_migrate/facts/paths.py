@@ -255,3 +255,13 @@ class _PutIn(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return self._given.get(node.id, node)
+
+
+def among_names(test: ast.Compare) -> tuple[ast.expr | None, object]:
+    """Return the object among whose names a test looks for a constant one, ``"name" in it.__dict__``, and that name."""
+    holder = test.comparators[0]
+    if len(test.ops) == 1 and isinstance(test.ops[0], ast.In | ast.NotIn):
+        if isinstance(holder, ast.Attribute) and holder.attr == "__dict__":
+            if isinstance(test.left, ast.Constant):
+                return holder.value, test.left.value
+    return None, None

@@ -1,6 +1,7 @@
 """Tests for what Apex leaves on an optimizer, ``hasattr(optimizer, "_amp_stash")``, that decide nothing.
 
 Both ways are the same code, or one only complains that Apex was not there: native AMP leaves nothing to miss.
+A test of whether `amp` has one of its functions, ``"state_dict" in amp.__dict__``, asks for no more than Apex.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from amp_migrate.apex.sites import MARKS
-from amp_migrate.facts.paths import acts, same
+from amp_migrate.apex.sites import AMP_CALLS, MARKS
+from amp_migrate.facts.paths import acts, among_names, same
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plain.write import Piece, filling
+from amp_migrate.project import Module, Project
 from amp_migrate.source.span import Span
 
 _LOOKING = frozenset({"bool", "getattr", "hasattr", "vars"})
@@ -23,7 +25,7 @@ _LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 class Idle:
     """A test that decides nothing, and the text without it; what stands in for a statement is one to drop."""
 
-    node: ast.If | ast.Assert | ast.IfExp
+    node: ast.If | ast.Assert | ast.expr
     piece: Piece
 
 
@@ -48,6 +50,21 @@ def idle(tree: Tree) -> Iterator[Idle]:
             text = tree.segment(choice.body)
             if span.line == span.end_line:
                 yield Idle(choice, Piece(span, f"({text})" if _binds_weaker(choice.body) else text))
+
+
+def offered(project: Project, module: Module) -> Iterator[Idle]:
+    """Yield the tests of whether `amp` has a function that it does have, which ask whether there is Apex."""
+    tree = module.tree
+    for test in tree.nodes(ast.Compare):
+        holder, name = among_names(test)
+        if holder is None or name not in AMP_CALLS or project.apex(module, holder) != "apex.amp":
+            continue
+        span = tree.span(test)
+        if span.line == span.end_line:
+            there = "is" if isinstance(test.ops[0], ast.NotIn) else "is not"
+            text = f"{tree.segment(holder)} {there} None"
+            bare = isinstance(tree.parent(test), ast.If | ast.IfExp | ast.BoolOp | ast.Assert)
+            yield Idle(test, Piece(span, text if bare else f"({text})"))
 
 
 def _asks(test: ast.expr) -> bool:

@@ -16,7 +16,7 @@ from amp_migrate.plain.choice import Choices, Chosen, is_chosen
 from amp_migrate.plain.held import Holding
 from amp_migrate.plain.inline import Inlined, Inlining
 from amp_migrate.plain.lambdas import Named, apart, named
-from amp_migrate.plain.marks import Idle, idle, mentions_mark
+from amp_migrate.plain.marks import Idle, idle, mentions_mark, offered
 from amp_migrate.plain.returned import Returning, entered
 from amp_migrate.plain.unused import Reads, Unused
 from amp_migrate.plain.write import (
@@ -80,7 +80,7 @@ def late(project: Project) -> set[Use]:
 def _is_hidden(project: Project, site: Site) -> bool:
     """Tell whether a use of Apex is no plain call: a function of amp, or amp itself, as a value, or with stars."""
     if site.kind is Kind.OTHER_AMP:
-        return site.name.removeprefix("apex.amp.") in AMP_CALLS
+        return site.name.removeprefix("apex.amp.") in {*AMP_CALLS, "__dict__"}
     if site.kind is Kind.VALUE:
         return isinstance(
             site.module.tree.parent(site.node),
@@ -135,7 +135,8 @@ class _File:
         return self._written([], [], Reads(self._holding)) if alone else None
 
     def _idle(self) -> list[Idle]:
-        return [test for test in idle(self._tree) if not self._is_excluded(test.node)]
+        found = (*idle(self._tree), *offered(self._project, self._module))
+        return [test for test in found if not self._is_excluded(test.node)]
 
     def _lambdas(self, pieces: Collection[Piece]) -> list[Named]:
         found = [

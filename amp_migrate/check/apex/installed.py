@@ -21,7 +21,8 @@ def installed(project: Project, function: Function, *, there: bool = True) -> As
     for node in function.all_nodes:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in seen:
             seen.add(node.id)
-            if _tells(project, function, node) and (spelled := term(node)) is not None:
+            told = _tells(project, function, node) or (there and _is_module(function, node))
+            if told and (spelled := term(node)) is not None:
                 none = not there and _is_emptied(function, node)
                 found = found.with_fact(spelled, Known(None) if none else Truth(there))
     return found
@@ -59,6 +60,23 @@ def _tells(project: Project, function: Function, name: ast.Name) -> bool:
         b for b in bindings if b not in handled and not _only_from(project, module, b, handled)
     ]
     return bool(there) and all(_is_there(module.tree.parent(b), b) for b in there)
+
+
+def _is_module(function: Function, name: ast.Name) -> bool:
+    """Tell whether a name is bound by imports of Apex alone: what reads it finds a module, if anything."""
+    module = function.module
+    bindings = module.scopes.bound(name)
+    return bool(bindings) and all(_of_apex(module.tree.parent(b), b) for b in bindings)
+
+
+def _of_apex(node: ast.AST | None, binding: ast.AST) -> bool:
+    """Tell whether an import binds a module of Apex, or something in one."""
+    name = None
+    if isinstance(node, ast.ImportFrom) and not node.level:
+        name = node.module
+    elif isinstance(node, ast.Import) and isinstance(binding, ast.alias):
+        name = binding.name
+    return (name or "").partition(".")[0] == "apex"
 
 
 def _only_from(project: Project, module: Module, binding: ast.AST, nodes: set[ast.AST]) -> bool:
