@@ -161,8 +161,8 @@ def computing(
     project: Project, forwards: Forwards, module: Module, node: ast.expr
 ) -> list[ast.expr]:
     """Return an expression where it computes a loss; of an object that is made what that is given, where that does."""
-    if forwards.strength(module, node) < Forward.CRITERION:
-        return []
+    if isinstance(node, ast.Lambda) or forwards.strength(module, node) < Forward.CRITERION:
+        return []  # a lambda computes where it is called
     made = isinstance(node, ast.Call) and project.constructed(node)
     parts = all_given(node) if isinstance(node, ast.Call) and made else []
     return [n for part in parts for n in computing(project, forwards, module, part)] or [node]

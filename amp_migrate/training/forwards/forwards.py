@@ -8,6 +8,7 @@ from collections.abc import Hashable
 
 from amp_migrate.facts.paths import bottom, path, walk
 from amp_migrate.project import Class, Function, Module, Project
+from amp_migrate.project.order import SCOPES
 from amp_migrate.training.beliefs import (
     BEGINS_HOUSEKEEPING,
     CRITERION_NAME,
@@ -261,6 +262,8 @@ class Forwards:
             return Forward.NONE
         best = Forward.NONE
         for stmt in function.node.body:
+            if isinstance(stmt, SCOPES):
+                continue  # what it holds runs where it is called
             best = max(best, self.strength(function.module, stmt))
             if best is Forward.NETWORK:
                 break
