@@ -29,6 +29,8 @@ EVIDENCE = frozenset(
     {"parameters", "named_parameters", "zero_grad", "state_dict", "named_modules", "children"}
 )
 
+_TAKES_LOSS = frozenset({"backward", "scale_loss"})
+
 
 def is_housekeeping(name: str) -> bool:
     """Tell whether a method of a network is known to run no forward pass."""
@@ -61,6 +63,7 @@ class Forwards:
     def __init__(self, project: Project, models: list[tuple[Module, ast.expr]]) -> None:
         self._project = project
         self._networks: set[Hashable] = set()
+        self._losses: set[Hashable] = set()
         self._memo: dict[Function, Forward] = {}
         self._measuring: dict[ast.AST, bool] = {}
         self.indifferent = Indifferent(project)
@@ -69,6 +72,17 @@ class Forwards:
         for module, node in project.nodes(ast.Attribute):
             if node.attr in EVIDENCE and path(node.value) is not None:
                 self._mark_evidence(module, node)
+            elif node.attr in _TAKES_LOSS:
+                self._mark_loss(module, node)
+
+    def _mark_loss(self, module: Module, node: ast.Attribute) -> None:
+        """Remember what is given to ``amp.scale_loss``, or runs a backward by itself: a tensor, whatever its name."""
+        call = module.tree.parent(node)
+        if isinstance(call, ast.Call) and call.func is node:
+            loss = node.value if node.attr == "backward" else next(iter(call.args), None)
+            if loss is not None and (loss is not node.value or not call.args):
+                group = self._project.values.group(module, loss)
+                self._losses |= {group} - {None}
 
     def _mark(self, module: Module, node: ast.expr) -> None:
         group = self._project.values.group(module, node)
@@ -102,6 +116,8 @@ class Forwards:
             return made
         if any(self._is_module_class(c) for c in self._project.instance_classes(module, node)):
             return not CRITERION_NAME.search(tail)
+        if group in self._losses:
+            return False
         return bool(NETWORK_NAME.search(tail) or NETWORK_LETTER.match(tail))
 
     def _is_module_class(self, cls: Class) -> bool:
