@@ -119,7 +119,7 @@ def _through_helpers(unit: Unit, taken: set[ast.AST], models: set[int]) -> list[
         and node not in unit.gone
         and helpers & set(unit.project.callees(node))
         and not of_others(unit, module, node, models)
-        and without_gradients(unit, module, node)
+        and (without_gradients(unit, module, node) or feeds_nothing(unit, module, node))
     ]
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Kind
 from amp_migrate.autocast.evaluated.evaluation import region_of
 from amp_migrate.autocast.evaluated.inference import before_apex, without_gradients
 from amp_migrate.autocast.evaluated.unfed import feeds_nothing, is_part
 from amp_migrate.autocast.regions import merged
+from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import tail
 from amp_migrate.placement.finding.networks import initialized, is_made_anew
 from amp_migrate.placement.finding.unit import Unit
@@ -41,7 +43,7 @@ def others(unit: Unit, known: list[Region]) -> list[Region]:
             and unit.project.function_of(module, node) not in cast
             and not _is_under(unit, unit.project.function_of(module, node), taken, trained)
             and node not in unit.gone
-            and (network := _run(unit, module, node)) is not None
+            and (network := _run(unit, module, node, taken)) is not None
             and not unit.project.values.groups(module, network) & models
             and not is_made_anew(unit, module, network)
             and _stands_alone(unit, module, node)
@@ -80,14 +82,14 @@ def _trains(unit: Unit, module: Module, func: ast.expr) -> bool:
     return any(trains & reachable(unit.project, f) for f in forwards)
 
 
-def _run(unit: Unit, module: Module, call: ast.Call) -> ast.expr | None:
-    """Return the network that a call is the forward pass of, by itself or by a method of a library."""
+def _run(unit: Unit, module: Module, call: ast.Call, taken: set[ast.AST]) -> ast.expr | None:
+    """Return the network that a call is the forward pass of, by itself or by a method, if that runs what is not `taken`."""
     func = call.func
     if _is_network(unit, module, func):
         return func
     if not isinstance(func, ast.Attribute):
         return None
-    if _runs_parts(unit, call) and _is_network(unit, module, func.value):
+    if _runs_parts(unit, call, taken) and _is_network(unit, module, func.value):
         return func.value
     if func.attr not in RUNS_FORWARD:
         return None
@@ -95,13 +97,18 @@ def _run(unit: Unit, module: Module, call: ast.Call) -> ast.expr | None:
     return func.value if used and not unit.project.callees(call) else None
 
 
-def _runs_parts(unit: Unit, call: ast.Call) -> bool:
-    """Tell whether a call runs a method of the project that runs networks, as the layers of its own."""
+def _runs_parts(unit: Unit, call: ast.Call, taken: set[ast.AST]) -> bool:
+    """Tell whether a call runs a method of the project that runs networks, as the layers of its own, outside of `taken`."""
+
+    def calls(function: Function) -> Iterator[ast.Call]:
+        return (part for part in function.calls if part not in taken)
+
+    callees = unit.project.callees
+    run = closure(callees(call), lambda f: (c for part in calls(f) for c in callees(part)))
     return any(
         function.cls is not None and _is_network(unit, function.module, part.func)
-        for callee in unit.project.callees(call)
-        for function in reachable(unit.project, callee)
-        for part in function.calls
+        for function in run
+        for part in calls(function)
     )
 
 

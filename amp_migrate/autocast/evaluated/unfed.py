@@ -23,7 +23,10 @@ def feeds_nothing(unit: Unit, module: Module, node: ast.AST) -> bool:
 def is_part(unit: Unit, module: Module, node: ast.AST) -> bool:
     """Tell whether a forward stands under an autocast of the source, or in a method of a network."""
     cls = unit.project.function_of(module, node).class_around
-    return covered(unit, module, node) or (cls is not None and "torch.nn.Module" in cls.externals())
+    if cls is None or "torch.nn.Module" not in cls.externals():
+        return covered(unit, module, node)
+    trains = any(region.function.class_around is cls for region in unit.regions)
+    return covered(unit, module, node) or not trains
 
 
 def _scales_elsewhere(unit: Unit, function: Function) -> bool:

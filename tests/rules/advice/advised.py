@@ -1322,17 +1322,6 @@ ADVISED = (
         ),
     ),
     Advised(
-        "refused/wrapper_in_a_registry",
-        "delete this use",
-        (
-            (
-                '        if "state_dict" in amp.__dict__:\n            return amp.state_dict()\n',
-                "        return amp.state_dict()\n",
-            ),
-        ),
-        leads_to="AMP904",
-    ),
-    Advised(
         "refused/network_loaded_at_the_first_call",
         "delete this call, and put the forward pass of _vocoder under `with torch.cuda.amp.autocast():`",
         (

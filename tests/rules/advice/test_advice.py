@@ -29,6 +29,7 @@ ELSEWHERE = {
     "refused/mmcv_runner_elsewhere",
     "refused/mmcv_runner_unseen",
     "refused/perturbation_in_a_generator",
+    "refused/wrapper_in_a_registry",
     "refused/zero_grad_after_first_step_kept",
 }
 
