@@ -65,7 +65,7 @@ class Options:
         self.scaling = True
         self.init_scale = self.pinned = repr(scale)
         self.remarks.append(
-            f"the static loss scale {scale:g} is kept by update({scale!r}); unlike Apex, GradScaler skips a step "
+            f"the static loss scale {scale:g} is kept; unlike Apex, GradScaler skips a step "
             "whose gradients overflow"
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 
@@ -91,11 +92,9 @@ def _added(old: Side, new: Side, every: Sequence[Initialize]) -> Iterator[tuple[
     One that is given networks alone makes no GradScaler, where another of its function does.
     """
     training = {key(item.function) for item in every if item.trains}
-    plain = {
-        key(item.function)
-        for item in every
-        if _has_none(old, item) and (item.trains or key(item.function) not in training)
-    }
+    makes = [item for item in every if item.trains or key(item.function) not in training]
+    plain = {key(item.function) for item in makes if _has_none(old, item)}
+    set_up = Counter(key(item.function) for item in makes if not _has_none(old, item))
     before = {ast.unparse(call) for _, call in old.program.training.objects.made_scalers}
     for module, call in new.program.training.objects.made_scalers:
         function = new.project.function_of(module, call)
@@ -103,7 +102,8 @@ def _added(old: Side, new: Side, every: Sequence[Initialize]) -> Iterator[tuple[
         own = next((k for k in call.keywords if k.arg in _OWN), None)
         if own is None or name not in plain or ast.unparse(call) in before:
             continue
-        if ast.unparse(own.value) not in _set_by_hand(old, name):
+        set_up[name] -= 1  # it stands for an initialize beside those without settings
+        if set_up[name] < 0 and ast.unparse(own.value) not in _set_by_hand(old, name):
             text = f"{own.arg}={ast.unparse(own.value)} of the GradScaler is not that of Apex:"
             yield differs(function, call, text)
 

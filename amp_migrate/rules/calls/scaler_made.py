@@ -35,6 +35,8 @@ def scaler_made(context: Context, site: Site, creation: Creation, target: str) -
     scale = ["init_scale=" + options.init_scale] if options.init_scale is not None else []
     if options.growth_interval is not None:
         scale.append("growth_interval=" + options.growth_interval)
+    if options.pinned is not None and not updates_alike(context):
+        scale += _STAYS  # no `update` can keep it
     dynamic = f"{target} = {context.spelling.scaler([*scale, *enabled])}"
     column = _column(site.module.tree, creation.top)
     chosen = options.chosen_scale
@@ -42,6 +44,12 @@ def scaler_made(context: Context, site: Site, creation: Creation, target: str) -
         return _fitted(dynamic, column, site)
     dynamic = textwrap.indent(_fitted(dynamic, column + len(_UNIT), site), _UNIT)
     return _at_run_time(context, chosen, site, target, dynamic, enabled)
+
+
+def updates_alike(context: Context) -> bool:
+    """Tell whether what updates the scaler can keep the scale, or its bounds, of every initialize."""
+    options = [context.unit.options[site] for site in context.creations]
+    return len({(o.pinned, o.minimum, o.maximum) for o in options}) <= 1
 
 
 def class_attribute(context: Context, cls: Class) -> Insert:
