@@ -16,7 +16,7 @@ from amp_migrate.placement.making.lasting import set_within
 from amp_migrate.plan.cannot import OutOfReach
 from amp_migrate.project import Function
 from amp_migrate.project.imported import is_main
-from amp_migrate.project.order import dominates, in_branch
+from amp_migrate.project.order import Loop, dominates, in_branch, inside
 from amp_migrate.project.reach import made_with_object, reachable
 from amp_migrate.scaler.routes.places import always_constructed, sometimes_called
 from amp_migrate.training.steps import children_of
@@ -76,12 +76,21 @@ def creations(unit: Unit, function: Function, sites: list[Site]) -> list[Creatio
             return [_creation(unit, making[0], uses, function, either)]
         first = _creation(unit, making[0], uses, function)
         later = _is_set_later(unit, first)
-        return [_in_place(unit, first.site, always=False) if later else first, *casting]
+        again = (_in_place(unit, s, always=True) for s in making[1:] if _begins_anew(making[0], s))
+        anew = [replace(creation, shared=False) for creation in again]
+        return [_in_place(unit, first.site, always=False) if later else first, *anew, *casting]
     choice = _choice(function, making)
     if choice is not None and _alike(unit, making):
         return [_creation(unit, making[0], uses, function, choice), *casting]
     made = choice is not None and function.name == "__init__"
     return [*(_in_place(unit, site, made) for site in making), *casting]
+
+
+def _begins_anew(first: Site, later: Site) -> bool:
+    """Tell whether an initialize comes behind rounds of a training, which the first one of its function is in front of."""
+    tree = first.module.tree
+    loops = (up for up in tree.ancestors(later.node) if isinstance(up, Loop))
+    return any(not inside(tree, first.statement, loop) for loop in loops)
 
 
 def _is_set_later(unit: Unit, made: Creation) -> bool:
