@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from amp_migrate.check.apex.assumed import Initialize
+from amp_migrate.check.apex.assumed import Initialize, guards
 from amp_migrate.check.apex.given import POSITIONS, stated
 from amp_migrate.check.events.claims import BOUNDS, STEPS, Claims
 from amp_migrate.check.events.sides import Key, Side, differs, key
@@ -18,6 +17,7 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.flow.assumption import NOTHING
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
+from amp_migrate.project import Function
 from amp_migrate.protocol.faults import Place
 from amp_migrate.training.contexts import is_off
 from amp_migrate.training.named import sets_scale
@@ -94,7 +94,7 @@ def _added(old: Side, new: Side, every: Sequence[Initialize]) -> Iterator[tuple[
     training = {key(item.function) for item in every if item.trains}
     makes = [item for item in every if item.trains or key(item.function) not in training]
     plain = {key(item.function) for item in makes if _has_none(old, item)}
-    set_up = Counter(key(item.function) for item in makes if not _has_none(old, item))
+    set_up = [item for item in makes if not _has_none(old, item)]
     before = {ast.unparse(call) for _, call in old.program.training.objects.made_scalers}
     for module, call in new.program.training.objects.made_scalers:
         function = new.project.function_of(module, call)
@@ -102,10 +102,24 @@ def _added(old: Side, new: Side, every: Sequence[Initialize]) -> Iterator[tuple[
         own = next((k for k in call.keywords if k.arg in _OWN), None)
         if own is None or name not in plain or ast.unparse(call) in before:
             continue
-        set_up[name] -= 1  # it stands for an initialize beside those without settings
-        if set_up[name] < 0 and ast.unparse(own.value) not in _set_by_hand(old, name):
+        own_place = _tests(function, call)
+        at = (i for i in set_up if key(i.function) == name and _meet(i, own_place))
+        if (item := next(at, None)) is not None:
+            set_up.remove(item)  # it stands for an initialize beside those without settings
+        elif ast.unparse(own.value) not in _set_by_hand(old, name):
             text = f"{own.arg}={ast.unparse(own.value)} of the GradScaler is not that of Apex:"
             yield differs(function, call, text)
+
+
+def _tests(function: Function, call: ast.Call) -> dict[str, bool]:
+    """Return the tests that a call stands under, with how they come out there."""
+    return {ast.unparse(test): truth for test, truth in guards(function, call)}
+
+
+def _meet(item: Initialize, tests: dict[str, bool]) -> bool:
+    """Tell whether one run may come to an initialize, and to what stands under some tests."""
+    own = _tests(item.function, item.call)
+    return all(tests.get(test, truth) is truth for test, truth in own.items())
 
 
 def _set_by_hand(old: Side, name: Key) -> set[str]:

@@ -55,6 +55,7 @@ from check.flags.kept import KEPT_BY, KEPT_NO_MORE
 from check.flags.kept_contexts import KEPT_CONTEXTS
 from check.flags.plain import KEPT, PLAIN, PLAIN_UNTOLD
 from check.flags.set_later import SET_LATER
+from check.flags.static_arms import STATIC_ARMS
 from check.flags.unpacked import UNPACKED, UNPACKED_OTHERWISE
 from check.trainings.accepted import ACCEPTED
 from check.trainings.across_files import ACROSS_FILES
@@ -82,7 +83,7 @@ EVERY = (
     *DISTILLING, *FINETUNING, *REARRANGED, *STAYING, *LATER, *OPENED,
     *ASTRAY, *SET_LATER, *INPUTS_LATER, *PASSED, GIVEN_ON, *ASKED_EARLY, *BACKENDS, *NESTED, *LEFT_SCALED, *HELD_BACK,
     *ROUNDABOUT_RUNS, *KEPT_CONTEXTS, *BACKWARDS, *CONDITIONS, *CONTEXTS, *FOREIGN, *IN_BLOCKS, *ON_CLAIMED_LINES, *STATES,
-    *UNASKED, *WEIGHTS,
+    *UNASKED, *WEIGHTS, *STATIC_ARMS,
 )  # fmt: skip
 
 

@@ -60,7 +60,7 @@ from amp_migrate.project import Function
 from amp_migrate.project.order import inside, key, levels
 from amp_migrate.project.rounds import runs_before
 from amp_migrate.rules.base import Context, Rule, Safety, decision
-from amp_migrate.rules.calls.scaler_made import updates_alike
+from amp_migrate.rules.calls.scaler_made import loses_bounds
 from amp_migrate.training.steps import Backward, Step
 
 RULE = Rule(
@@ -282,8 +282,7 @@ def _untrained(
 
 def _differing(context: Context) -> Iterator[Decision]:
     """Bounds that differ between programs which share a step cannot be written there."""
-    options = [context.unit.options[site] for site in context.creations]
-    if not updates_alike(context) and any(o.minimum or o.maximum for o in options):
+    if loses_bounds(context):
         message = "the bounds of the loss scale differ between the programs that share this step, and are not kept"
         advice = "clamp with scaler.update(value) after scaler.update() where a bound matters"
         for site in context.creations:

@@ -52,6 +52,12 @@ def updates_alike(context: Context) -> bool:
     return len({(o.pinned, o.minimum, o.maximum) for o in options}) <= 1
 
 
+def loses_bounds(context: Context) -> bool:
+    """Tell whether the scale of some initialize has bounds that no update can keep."""
+    options = [context.unit.options[site] for site in context.creations]
+    return not updates_alike(context) and any(o.minimum or o.maximum for o in options)
+
+
 def class_attribute(context: Context, cls: Class) -> Insert:
     """Return the edit that gives a class a disabled scaler, for its objects that make none."""
     text = f"{context.unit.home.name} = {context.spelling.scaler(['enabled=False'])}"

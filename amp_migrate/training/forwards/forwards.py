@@ -19,6 +19,7 @@ from amp_migrate.training.beliefs import (
 )
 from amp_migrate.training.bindings import run_first
 from amp_migrate.training.forwards.indifferent import Indifferent
+from amp_migrate.training.forwards.known_losses import known_losses
 from amp_migrate.training.forwards.later import runs_later
 from amp_migrate.training.steps import takes_gradients
 
@@ -28,8 +29,6 @@ _MAKE_NO_MODULE = tuple(
 EVIDENCE = frozenset(
     {"parameters", "named_parameters", "zero_grad", "state_dict", "named_modules", "children"}
 )
-
-_TAKES_LOSS = frozenset({"backward", "scale_loss"})
 
 
 def is_housekeeping(name: str) -> bool:
@@ -63,7 +62,7 @@ class Forwards:
     def __init__(self, project: Project, models: list[tuple[Module, ast.expr]]) -> None:
         self._project = project
         self._networks: set[Hashable] = set()
-        self._losses: set[Hashable] = set()
+        self._losses = known_losses(project)
         self._memo: dict[Function, Forward] = {}
         self._measuring: dict[ast.AST, bool] = {}
         self.indifferent = Indifferent(project)
@@ -72,17 +71,6 @@ class Forwards:
         for module, node in project.nodes(ast.Attribute):
             if node.attr in EVIDENCE and path(node.value) is not None:
                 self._mark_evidence(module, node)
-            elif node.attr in _TAKES_LOSS:
-                self._mark_loss(module, node)
-
-    def _mark_loss(self, module: Module, node: ast.Attribute) -> None:
-        """Remember what is given to ``amp.scale_loss``, or runs a backward by itself: a tensor, whatever its name."""
-        call = module.tree.parent(node)
-        if isinstance(call, ast.Call) and call.func is node:
-            loss = node.value if node.attr == "backward" else next(iter(call.args), None)
-            if loss is not None and (loss is not node.value or not call.args):
-                group = self._project.values.group(module, loss)
-                self._losses |= {group} - {None}
 
     def _mark(self, module: Module, node: ast.expr) -> None:
         group = self._project.values.group(module, node)
@@ -277,9 +265,7 @@ class Forwards:
         if function.name == "__init__" or function.node is None:
             return Forward.NONE
         best = Forward.NONE
-        for stmt in function.node.body:
-            if isinstance(stmt, SCOPES):
-                continue  # what it holds runs where it is called
+        for stmt in (s for s in function.node.body if not isinstance(s, SCOPES)):
             best = max(best, self.strength(function.module, stmt))
             if best is Forward.NETWORK:
                 break

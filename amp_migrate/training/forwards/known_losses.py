@@ -1,0 +1,24 @@
+"""Losses by their use: no network, whatever their name."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable
+
+from amp_migrate.project import Project
+
+
+def known_losses(project: Project) -> set[Hashable]:
+    """Return the values that are given to ``amp.scale_loss``, or run a backward by themselves."""
+    found: set[Hashable] = set()
+    for module in project.modules.values():
+        for name in ("backward", "scale_loss"):
+            for node in module.tree.attributes(name):
+                call = module.tree.parent(node)
+                if not isinstance(call, ast.Call) or call.func is not node:
+                    continue
+                own = node.value if name == "backward" and not call.args else None
+                loss = next(iter(call.args), None) if name == "scale_loss" else own
+                group = None if loss is None else project.values.group(module, loss)
+                found |= {group} - {None}
+    return found
