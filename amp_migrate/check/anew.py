@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from typing import NamedTuple
 
-from amp_migrate.check.apex.assumed import Initialize
+from amp_migrate.check.apex.assumed import Initialize, guards
 from amp_migrate.check.counterpart import Counterpart, counterpart, heads, statements
 from amp_migrate.check.events.sides import Side, key
 from amp_migrate.check.flags import PATH, Flag, Flags, calls, paths, text_of
@@ -19,21 +19,26 @@ from amp_migrate.protocol.faults import Breach, Fault
 from amp_migrate.protocol.machine import Moved, Unmoved
 from amp_migrate.protocol.run.blind import Search
 from amp_migrate.training.events import Event, Kind
+from amp_migrate.training.steps import backward_of
 
 _MADE = Kind.MAKE_SCALER
 SET, ASKED, DONE, USED = Kind.SET_SCALE, Kind.ABSENT, Kind.MAKE, Kind.BACKWARD
+_ELSE = Kind.HANDED  # an initialize that asks for none of the flags
+_PLAIN = Kind.FORWARD  # a backward that Apex does not scale, of what it goes on to cast
 Happening = dict[Function, dict[ast.AST, tuple[Event, ...]]]
 
 
 class _State(NamedTuple):
     """Whether the GradScaler is made, and whether Apex has asked: None before, and False once a flag was set since.
 
-    `late` tells that it was made by another flag than Apex asked for, which has not initialized since.
+    `late` tells that it was made by another flag than Apex asked for, which has not initialized since, or that Apex
+    has initialized by another flag, and the GradScaler is not made since. `on` tells that it has initialized at all.
     """
 
     made: bool | None = None
     asked: bool | None = None
     late: bool = False
+    on: bool = False
 
 
 class AnewMachine(Unmoved):
@@ -61,11 +66,14 @@ class AnewMachine(Unmoved):
         if event.kind is _MADE:
             late = state.asked is False
             breaches = (Breach.ANEW,) if late and self._last else ()
-            return Moved((_State(True, state.asked, late),), breaches)
-        if event.kind is DONE:
-            return Moved((state._replace(late=False),))
+            return Moved((state._replace(made=True, late=late),), breaches)
+        if event.kind in (DONE, _ELSE):
+            late = event.kind is DONE and state.made is False and self._again
+            return Moved((state._replace(late=late, on=state.on or event.kind is DONE),))
+        if event.kind is _PLAIN:
+            return Moved((state,), (Breach.ANEW,) if state.late and state.on else ())
         if event.kind is ASKED and state.made is False and self._again:
-            return Moved((_State(False, True, True),))
+            return Moved((state._replace(asked=True),))
         stale = self._stale and state.asked is False
         wrong = state.late or stale if event.kind is USED else state.made is False
         breaches = (Breach.ANEW,) if wrong else ()
@@ -136,8 +144,11 @@ class _GoneBy:
             for adds in (made, sets) if self._at.behind else (sets, made):
                 adds()
             add(found, ASKED, asked)
-            add(found, DONE, [Flag(item.function, item.call) for item in initializes])
+            for item in initializes:
+                own = any(known.among(one, self._flags) for one in known.asked([item]))
+                add(found, DONE if own else _ELSE, [Flag(item.function, item.call)])
             add(found, USED, self._scaled)
+            add(found, _PLAIN, self._plain)
         return found
 
     def _given(self, flag: Flag) -> Iterator[Flag]:
@@ -162,6 +173,16 @@ class _GoneBy:
             Flag(self._project.function_of(module, call), call)
             for module, call in self._project.nodes(ast.Call)
             if tail(call) == "scale_loss"
+        ]
+
+    @cached_property
+    def _plain(self) -> list[Flag]:
+        """The backward passes that Apex does not scale where it may be on."""
+        return [
+            Flag(self._project.function_of(module, call), call)
+            for module, call in self._project.nodes(ast.Call)
+            if backward_of(call) is not None
+            and guards(self._project.function_of(module, call), call)
         ]
 
 

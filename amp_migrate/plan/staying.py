@@ -68,6 +68,9 @@ def holding(decisions: Iterable[Decision]) -> dict[Place, Place]:
 def _kept(site: Site, code: str, cause: Place | None) -> Finding:
     what = _SPOKEN.get(site.kind, site.kind.value)
     why = f"because of {cause}" if cause else "with the Apex code that is left in this project"
-    named = (cause,) if cause else ()
+    own = cause is not None and (cause.path, cause.span.line) == (site.module.path, site.span.line)
+    if own:
+        why = "because of what else stands in this line"
+    named = (cause,) if cause and not own else ()
     message = f"{what} stays as it is, {why}"
     return Finding(site.module.path, site.span, code, Status.LEFT, message, "", cause, named)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from amp_migrate.apex.choices import acts, choices
 from amp_migrate.apex.sites import Site
+from amp_migrate.facts.paths import walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.flow.condition import Condition, as_bool, conjunction, negate
 from amp_migrate.placement.finding.alternatives import has_alternatives
@@ -17,7 +18,12 @@ from amp_migrate.plan.cannot import OutOfReach
 from amp_migrate.project import Function
 from amp_migrate.project.imported import is_main
 from amp_migrate.project.order import Loop, dominates, in_branch, inside
-from amp_migrate.project.reach import made_with_object, reachable
+from amp_migrate.project.reach import (
+    attributes_set,
+    made_with_object,
+    of_new_objects,
+    reachable,
+)
 from amp_migrate.scaler.routes.places import always_constructed, sometimes_called
 from amp_migrate.training.steps import children_of
 
@@ -32,7 +38,8 @@ class Creation:
     method that makes it need not run, so that the constructor must make a disabled one. `in_constructor`: it
     runs whenever an object of its class is made. `instead`: a run may have objects that train without Apex in the
     place of those that make it. `within` holds the parts of `casts` that the guards of the initialize stand for; `around` what else
-    must hold where its function also returns what it has not initialized, and the scaler is only made behind that.
+    must hold where its function also returns what it has not initialized, and the scaler is only made behind that. `anew`: its
+    method may run again on its object and leave the initialize out, which leaves AMP as it was.
     """
 
     site: Site
@@ -45,6 +52,7 @@ class Creation:
     instead: bool = False
     within: tuple[tuple[ast.If, Condition], ...] = ()
     around: tuple[Condition, ...] = ()
+    anew: bool = False
 
     def apart(self, node: ast.AST) -> list[Condition]:
         """Return the conditions of the guards that a node of the same function does not share, inner first."""
@@ -75,6 +83,9 @@ def creations(unit: Unit, function: Function, sites: list[Site]) -> list[Creatio
         if either is not None and _alike(unit, sites):  # a run that only infers asks it as well
             return [_creation(unit, making[0], uses, function, either)]
         first = _creation(unit, making[0], uses, function)
+        if len(making) == 1 and _asks_anew(unit, first):
+            placed = _in_place(unit, first.site, always=False)
+            return [replace(placed, shared=False, anew=True), *casting]
         later = _is_set_later(unit, first)
         again = (_in_place(unit, s, always=True) for s in making[1:] if _begins_anew(making[0], s))
         anew = [replace(creation, shared=False) for creation in again]
@@ -99,6 +110,22 @@ def _is_set_later(unit: Unit, made: Creation) -> bool:
     return (
         made.climbed and scale is not None and set_within(unit, made.site.function, made.top, scale)
     )
+
+
+def _asks_anew(unit: Unit, made: Creation) -> bool:
+    """Tell whether a method that constructors run may run again, where the tests around the initialize ask something else by then."""
+    function = made.site.function
+    if not made.climbed or not unit.home.is_attribute(function):
+        return False
+    project, scopes = unit.project, function.module.scopes
+    asked = [part for holder, _ in made.within for part in walk(holder.test)]
+    names = (n for n in asked if isinstance(n, ast.Name) and not function.is_receiver(n))
+    stored = attributes_set(project, function)
+    own = any(scopes.owner(name) is function.scope for name in names) or any(
+        isinstance(part, ast.Attribute) and part.attr in stored for part in asked
+    )
+    begins = own and made_with_object(project, function)
+    return begins and not of_new_objects(project, function)
 
 
 def _choice(function: Function, sites: list[Site]) -> ast.If | None:

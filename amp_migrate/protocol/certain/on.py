@@ -67,7 +67,8 @@ class OnMemory(Memory):
         names = {
             last(operand.text) for operand in term.operands if operand.aspect is not Aspect.CONTENT
         }
-        return bool(names) and names <= self._names_asked
+        asked = bool(names) and names <= self._names_asked
+        return asked or super().is_lasting(term)
 
     def _of_object(self, function: Function, cls: Class) -> ast.expr | None:
         """Return what the GradScaler of an object was given, where its attributes say that, and constructors alone store them."""

@@ -23,13 +23,20 @@ from amp_migrate.protocol.code.visits import Visits
 from amp_migrate.protocol.run.aliases import Aliases
 from amp_migrate.protocol.run.counters import Counters
 from amp_migrate.protocol.run.renaming import renamed, same_names
-from amp_migrate.protocol.run.shared import last, may_be_named, naming, shared, unscaled
+from amp_migrate.protocol.run.shared import (
+    about_objects,
+    chooses,
+    is_about,
+    may_be_named,
+    naming,
+    shared,
+    unscaled,
+)
 from amp_migrate.protocol.run.stores import Stores
 from amp_migrate.training.events import Event
 
 _course, _visits, _turns, _handed = once(Course), once(Visits), once(Turns), once(Handed)
 _counters, _stores, _aliases = once(Counters), once(Stores), once(Aliases)
-_ABOUT_OBJECTS = ("type(", "scaled(", "optimizer(", "reach(", "trained(", "off(")
 
 
 class Memory:
@@ -212,17 +219,16 @@ class Memory:
 
     def _decides(self, term: Term) -> bool:
         """Tell whether what becomes of gradients hangs on what is known of a term, or which objects there are."""
-        about = term.text.startswith(_ABOUT_OBJECTS)
-        return about or self.counters.decides(term) or self.is_lasting(term)
+        return about_objects(term) or self.counters.decides(term) or self.is_lasting(term)
 
     def is_lasting(self, term: Term) -> bool:
         """Tell whether what is known of a term is kept where all else is forgotten."""
-        return False
+        return chooses(self._program, term)
 
     @cached_property
     def _is_shared(self) -> Callable[[Term], bool]:
         """Tells whether what is known of a term is worth remembering."""
-        return cache(partial(_is_about, self._shared))
+        return cache(partial(is_about, self._shared))
 
     @cached_property
     def _shared(self) -> frozenset[str]:
@@ -279,11 +285,6 @@ class Memory:
             return False
         callees = self._program.calls.of(call)
         return any(operand.attribute in self._stores.of(f) for f in callees)
-
-
-def _is_about(names: frozenset[str], term: Term) -> bool:
-    operands = (o for o in term.operands if o.aspect is not Aspect.CONTENT)
-    return term.text.startswith(_ABOUT_OBJECTS) or all(last(o.text) in names for o in operands)
 
 
 def _bound(name: str) -> Term:

@@ -12,13 +12,16 @@ from amp_migrate.facts.paths import looked_up, path
 from amp_migrate.flow.assumption import NOTHING, Value
 from amp_migrate.flow.changes import parts
 from amp_migrate.flow.refine import refine
-from amp_migrate.flow.terms import is_len
+from amp_migrate.flow.terms import Aspect, Term, is_len
 from amp_migrate.project import Function
+from amp_migrate.project.once import once
+from amp_migrate.project.reach import set_later
 from amp_migrate.protocol.code.course import Course, names_in
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.events import Kind
 
 _DECIDED = (Kind.UNSCALE, Kind.STEP, Kind.ZERO_GRAD)
+_ABOUT_OBJECTS = ("type(", "scaled(", "optimizer(", "reach(", "trained(", "off(")
 Constants = Callable[[ast.Call, Function], Iterable[tuple[str, Value]]]
 """Gives the parameters of a function that a call gives a constant for, and those constants."""
 
@@ -87,6 +90,26 @@ def deciding(program: Program) -> frozenset[str]:
     )
 
 
+def chooses(program: Program, term: Term) -> bool:
+    """Tell whether what is known of a term says which backward pass an object runs, from its constructor on."""
+    asked = [o.attribute for o in term.operands if o.aspect is Aspect.PATH]
+    return bool(asked) and _choosing(program).issuperset(asked)
+
+
+@once
+def _choosing(program: Program) -> frozenset[str]:
+    """Return the attributes that constructors alone store, and that say which of several backward passes an object runs."""
+    found: set[str] = set()
+    for function, events in program.training.by_function.items():
+        for node, held in events.items():
+            if any(event.kind is Kind.BACKWARD for event in held):
+                tests = (up.test for up, _ in function.module.tree.sides(node))
+                found.update(
+                    n.attr for t in tests for n in every(t) if isinstance(n, ast.Attribute)
+                )
+    return frozenset(found - set_later(program.project))
+
+
 def _kept(program: Program) -> Iterator[tuple[str, str, str]]:
     """Yield the variables that hold collections, with the last parts of what is in them and of the names that this is."""
     for function in program.relevant:
@@ -108,6 +131,18 @@ def _stated(program: Program, names: set[str], constants: Constants) -> set[str]
                 if name in asked:
                     found.setdefault((function, name), set()).add(value)
     return {name for (_, name), values in found.items() if len(values) > 1}
+
+
+def about_objects(term: Term) -> bool:
+    """Tell whether a term says which objects there are."""
+    return term.text.startswith(_ABOUT_OBJECTS)
+
+
+def is_about(names: frozenset[str], term: Term) -> bool:
+    """Tell whether a term says something of objects, or of what has one of some names, by whatever path."""
+    texts = {o.text for o in term.operands if o.aspect is not Aspect.CONTENT}
+    whole = (text for text in texts if not any(other.startswith(f"{text}.") for other in texts))
+    return about_objects(term) or all(last(text) in names for text in whole)
 
 
 def naming(call: ast.Call) -> str | None:

@@ -28,6 +28,7 @@ from functools import partial
 
 from amp_migrate.placement.backwards.copies import outdated
 from amp_migrate.placement.backwards.unscaled import runs_on
+from amp_migrate.plan.cannot import spoken
 from amp_migrate.plan.model import Decision, ReplaceExpression, Status
 from amp_migrate.project.rounds import runs_before
 from amp_migrate.rules.base import Context, Rule, Safety, decision
@@ -75,10 +76,18 @@ def _doubted(context: Context, backward: Backward) -> Iterator[Decision]:
     instead = any(not runs(n, backward.node) and not runs(backward.node, n) for n in scaling)
     line = context.casts.set_before(backward.function, backward.node) if instead else None
     since = f" once line {line} had set the flag anew" if line is not None else ""
+    stale = ""
+    again = next((c for c in context.creations.values() if c.anew), None) if instead else None
+    if again is not None and not since:
+        name = spoken(again.site.function)
+        since = f" where {name} had run again without amp.initialize"
+        stale = (
+            ", on gradients of fp16 copies of the first weights that only amp.scale_loss renewed"
+        )
     if since or _runs_on(context, backward, instead):
         message = (
             f"Apex did not scale this loss{since}: small gradients were lost, infinite ones "
-            "stepped; the GradScaler, still on, scales it and skips a step whose gradients overflow"
+            f"stepped{stale}; the GradScaler, still on, scales it and skips a step whose gradients overflow"
         )
         yield decision(RULE, Status.NOTE, backward.module, backward.node, message)
 
