@@ -15,9 +15,10 @@ from amp_migrate.check.statements.alike import Alike
 from amp_migrate.check.statements.parts import STATEMENTS
 from amp_migrate.project import Function
 from amp_migrate.protocol.faults import Place
+from amp_migrate.training.beliefs import AUTOCASTS
 
 _ENTERED = "runs in other blocks than before,"
-_NOTHING = frozenset({"contextlib.ExitStack", "contextlib.nullcontext"})
+_KNOWN = AUTOCASTS | {"contextlib.ExitStack", "contextlib.nullcontext"}
 _WITH = ast.With | ast.AsyncWith
 
 _Around = frozenset[str]
@@ -120,7 +121,7 @@ def _is_of_amp(
 ) -> bool:
     """Tell whether a context has to do with AMP, or is one of the project's that is written anew; or does nothing."""
     called = node.func if isinstance(node, ast.Call) else node
-    if of_amp(function, node) or side.project.external(function.module, called) in _NOTHING:
+    if of_amp(function, node) or side.project.external(function.module, called) in _KNOWN:
         return True
     if not isinstance(node, ast.Call):
         return False

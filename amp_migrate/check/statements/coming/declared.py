@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from amp_migrate.check.events.claims import Claims
@@ -14,6 +15,7 @@ _CLASS = "is a class that only the new text has:"
 _BASES = "is made of other classes than before:"
 _MEANS = "is a name that meant something else:"
 _APEX = "apex"
+_RESPELT = re.compile(r"^torch\.cuda\.amp\b")
 
 
 def declared(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Difference]]:
@@ -66,8 +68,8 @@ def _meanings(module: Module) -> dict[str, list[tuple[str, ast.stmt]]]:
         )
         for alias in statement.names:
             name = alias.asname or alias.name.partition(".")[0]
-            meant = alias.name if alias.asname else name
-            found.setdefault(name, []).append((home + meant, statement))
+            meant = home + (alias.name if alias.asname else name)
+            found.setdefault(name, []).append((_RESPELT.sub("torch.amp", meant), statement))
     for node in module.tree.module.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             found.setdefault(node.name, []).append(("defined", node))
