@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 
 from amp_migrate.facts.below import every
-from amp_migrate.facts.constants import is_none, is_true
+from amp_migrate.facts.constants import is_false, is_none, is_true
 from amp_migrate.flow.assumption import NOTHING, Assumption, Known, Truth
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.terms import term
@@ -56,10 +57,27 @@ def _tells(project: Project, function: Function, name: ast.Name) -> bool:
     if not sure:
         return False
     handled = {part for t in sure for h in t.handlers for part in every(h)}
+    set_before = {b for b in bindings if _is_set_before(module, b, bindings, sure)}
     there = [
-        b for b in bindings if b not in handled and not _only_from(project, module, b, handled)
+        b
+        for b in bindings
+        if b not in handled | set_before and not _only_from(project, module, b, handled)
     ]
     return bool(there) and all(_is_there(module.tree.parent(b), b) for b in there)
+
+
+def _is_set_before(
+    module: Module, binding: ast.AST, bindings: Collection[ast.AST], tries: Collection[ast.Try]
+) -> bool:
+    """Tell whether a name is false in front of a `try` that binds it again as soon as Apex is imported."""
+    tree = module.tree
+    statement = tree.statement(binding)
+    value = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
+    if not is_false(value) and not is_none(value):
+        return False
+    later = tree.block(statement)[tree.block(statement).index(statement) + 1 :]
+    again = [tree.statement(b) for b in bindings if b is not binding]
+    return any(t in later and any(s in (*t.body, *t.orelse) for s in again) for t in tries)
 
 
 def _is_module(function: Function, name: ast.Name) -> bool:
