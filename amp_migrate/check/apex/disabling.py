@@ -86,3 +86,13 @@ def _made(project: Project) -> list[tuple[Module, ast.Call]]:
         for module, call in project.nodes(ast.Call)
         if project.apex(module, call.func) in _NAMES
     ]
+
+
+def may_disable(project: Project, module: Module, node: ast.AST) -> bool:
+    """Tell whether a block around a node may be one that takes casts away."""
+    groups = project.values.groups
+    return any(
+        given is call or groups(module, given) & groups(where, call)
+        for where, call in _made(project)
+        for given in around(module, node)
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.check.apex.disabling import may_disable
 from amp_migrate.check.events.claims import INSIDE, MOVED, Claims
 from amp_migrate.check.events.labels import Does
 from amp_migrate.check.events.sides import Key, Side, changed, differs
@@ -14,9 +15,10 @@ from amp_migrate.facts.paths import argument, tail
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.protocol.faults import Place
 from amp_migrate.training.beliefs import WEIGHTS
-from amp_migrate.training.contexts import around, in_autocast, scales_loss
+from amp_migrate.training.contexts import Context, around, context, in_autocast, scales_loss
 from amp_migrate.training.events import Kind
 
+_CASTING = (Context.CASTS, Context.NO_CASTS)
 _WRITTEN = "writes weights inside an autocast block, which it did not:"
 _READ = "read scaled gradients, inside the block of Apex:"
 SCALED = "stepped on scaled gradients, inside the block of Apex:"
@@ -61,11 +63,15 @@ def written_inside(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, 
         before = old.functions[name]
         if any(map(claims.drops, before)):
             continue
-        known = {ast.unparse(n) for f in before for n in _written(old, f) if _is_cast(old, f, n)}
+        had = [(f, n) for f in before for n in _written(old, f)]
+        known = {ast.unparse(n) for f, n in had if in_autocast(old.project, f.module, n)}
+        off = {ast.unparse(n) for f, n in had if may_disable(old.project, f.module, n)}
         for function in new.functions[name]:
             for node in _written(new, function):
-                if _is_cast(new, function, node) and ast.unparse(node) not in known:
-                    yield differs(function, node, f"`{ast.unparse(node)}` {_WRITTEN}")
+                if in_autocast(new.project, function.module, node):
+                    text = ast.unparse(node)
+                    if text not in known and not (text in off and _is_off(new, function, node)):
+                        yield differs(function, node, f"`{text}` {_WRITTEN}")
 
 
 def _written(side: Side, function: Function) -> Iterator[ast.expr]:
@@ -88,8 +94,11 @@ def _chain(call: ast.Call) -> Iterator[ast.expr]:
         yield node
 
 
-def _is_cast(side: Side, function: Function, node: ast.expr) -> bool:
-    return in_autocast(side.project, function.module, node)
+def _is_off(side: Side, function: Function, node: ast.expr) -> bool:
+    """Tell whether the innermost autocast around a node is off."""
+    module = function.module
+    found = (context(side.project, module, given) for given in around(module, node))
+    return next((c for c in found if c in _CASTING), None) is Context.NO_CASTS
 
 
 def _reads(side: Side, function: Function) -> Iterator[ast.expr]:

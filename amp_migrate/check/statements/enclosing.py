@@ -45,8 +45,9 @@ def enclosed(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Differ
         before, after = old.functions[name], new.functions[name]
         if any(map(claims.drops, before)):
             continue
-        had = _found(old, before, frozenset(), of_apex)
-        has = _found(new, after, introduced, of_native)
+        imports = frozenset(_handled(t) for f in before for t in _tries(f) if _is_import(t))
+        had = _found(old, before, frozenset(), of_apex, imports)
+        has = _found(new, after, introduced, of_native, imports)
         for what in had.keys() & has.keys():
             if any(
                 claims.speak_of(Place(f.function.module.path, f.node.lineno)) for f in had[what]
@@ -60,9 +61,13 @@ def enclosed(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Differ
 
 
 def _found(
-    side: Side, functions: Sequence[Function], introduced: frozenset[str], of_amp: _OfAmp
+    side: Side,
+    functions: Sequence[Function],
+    introduced: frozenset[str],
+    of_amp: _OfAmp,
+    imports: frozenset[str],
 ) -> dict[str, list[_Found]]:
-    """Return what happens in some functions, by its text or label, with the blocks around each."""
+    """Return what happens in some functions, by its text or label, with the blocks around each; not those of `imports`."""
     found: dict[str, list[_Found]] = {}
     for function in functions:
         simple = [n for n in function.own_nodes if isinstance(n, STATEMENTS)]
@@ -72,12 +77,17 @@ def _found(
         events = side.of_kind(function, Does.BACKWARD, introduced=introduced)
         told += [(str(label), call) for call, label in events]
         for what, node in told:
-            around = frozenset(_around(side, function, node, of_amp))
+            around = frozenset(_around(function, node, partial(of_amp, function), imports))
             found.setdefault(what, []).append(_Found(function, node, around))
     return found
 
 
-def _around(side: Side, function: Function, node: ast.AST, of_amp: _OfAmp) -> Iterator[str]:
+def _around(
+    function: Function,
+    node: ast.AST,
+    of_amp: Callable[[ast.expr], bool],
+    imports: frozenset[str],
+) -> Iterator[str]:
     """Yield the blocks around a node of a function: what they enter, catch, or do in the end."""
     child = node
     for up in function.module.tree.ancestors(node):
@@ -86,9 +96,9 @@ def _around(side: Side, function: Function, node: ast.AST, of_amp: _OfAmp) -> It
         if isinstance(up, _WITH) and child in up.body:
             for item in up.items:
                 given = item.context_expr
-                if not of_amp(function, given):
+                if not of_amp(given):
                     yield ast.unparse(given)
-        elif isinstance(up, ast.Try) and not _is_import(up):
+        elif isinstance(up, ast.Try) and _handled(up) not in imports:
             yield from _tried(up, child)
         child = up
 
@@ -103,6 +113,15 @@ def _tried(block: ast.Try, child: ast.AST) -> Iterator[str]:
             yield f"try ... except {ast.unparse(handler.type) if handler.type else ''}"
     if isinstance(child, ast.ExceptHandler):
         yield f"except {ast.unparse(child.type) if child.type else ''}"
+
+
+def _tries(function: Function) -> Iterator[ast.Try]:
+    return (node for node in function.own_nodes if isinstance(node, ast.Try))
+
+
+def _handled(block: ast.Try) -> str:
+    """Return what a block does about exceptions, which tells it in another text where what it tries is written anew."""
+    return "\n".join(map(ast.unparse, block.handlers))
 
 
 def _is_import(block: ast.Try) -> bool:
