@@ -98,7 +98,7 @@ def _around(
                 given = item.context_expr
                 if not of_amp(given):
                     yield ast.unparse(given)
-        elif isinstance(up, ast.Try) and _handled(up) not in imports:
+        elif isinstance(up, ast.Try) and not (_is_import(up) or _handled(up) in imports):
             yield from _tried(up, child)
         child = up
 
@@ -120,8 +120,8 @@ def _tries(function: Function) -> Iterator[ast.Try]:
 
 
 def _handled(block: ast.Try) -> str:
-    """Return what a block does about exceptions, which tells it in another text where what it tries is written anew."""
-    return "\n".join(map(ast.unparse, block.handlers))
+    """Return the exceptions that a block handles, which tell it in another text where no import is left in it."""
+    return "\n".join(ast.unparse(h.type) if h.type else "" for h in block.handlers)
 
 
 def _is_import(block: ast.Try) -> bool:
