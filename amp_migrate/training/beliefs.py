@@ -172,6 +172,8 @@ AUTOCASTS = frozenset(
         "torch.cuda.amp.autocast_mode.autocast",
     }
 )  # fmt: skip
+# Contexts that cast or not, and change nothing else of what runs in them.
+CASTS_AT_MOST = AUTOCASTS | {"contextlib.ExitStack", "contextlib.nullcontext"}
 # Contexts of libraries and helpers with these names enter the autocast of torch.
 CALLED_AUTOCAST = frozenset({"autocast", "maybe_autocast"})
 WITHOUT_GRADIENTS = frozenset({"torch.no_grad", "torch.autograd.no_grad", "torch.inference_mode"})

@@ -15,10 +15,9 @@ from amp_migrate.check.statements.alike import Alike
 from amp_migrate.check.statements.parts import STATEMENTS
 from amp_migrate.project import Function
 from amp_migrate.protocol.faults import Place
-from amp_migrate.training.beliefs import AUTOCASTS
+from amp_migrate.training.beliefs import CASTS_AT_MOST
 
 _ENTERED = "runs in other blocks than before,"
-_KNOWN = AUTOCASTS | {"contextlib.ExitStack", "contextlib.nullcontext"}
 _WITH = ast.With | ast.AsyncWith
 
 _Around = frozenset[str]
@@ -140,7 +139,7 @@ def _is_of_amp(
 ) -> bool:
     """Tell whether a context has to do with AMP, or is one of the project's that is written anew; or does nothing."""
     called = node.func if isinstance(node, ast.Call) else node
-    if of_amp(function, node) or side.project.external(function.module, called) in _KNOWN:
+    if of_amp(function, node) or side.project.external(function.module, called) in CASTS_AT_MOST:
         return True
     if not isinstance(node, ast.Call):
         return False

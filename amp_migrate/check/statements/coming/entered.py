@@ -12,11 +12,10 @@ from amp_migrate.check.statements.alike import Alike
 from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import tail
 from amp_migrate.project import Function
-from amp_migrate.training.beliefs import AUTOCASTS
+from amp_migrate.training.beliefs import CASTS_AT_MOST
 from amp_migrate.training.origins.meant import held
 
 _UNTOLD = "is entered, and nothing in sight shows that it is autocast:"
-_KNOWN = AUTOCASTS | {"contextlib.nullcontext", "contextlib.ExitStack"}
 _WITH = ast.With | ast.AsyncWith
 
 
@@ -54,10 +53,10 @@ def _is_told(side: Side, function: Function, node: ast.expr) -> bool:
     if isinstance(node, ast.IfExp):
         return all(_is_told(side, function, arm) for arm in (node.body, node.orelse))
     if isinstance(node, ast.Call):
-        return side.project.external(function.module, node.func) in _KNOWN
+        return side.project.external(function.module, node.func) in CASTS_AT_MOST
     found = [value for value in held(side.project, function.module, node) if value is not node]
     return bool(found) and all(
         isinstance(value, ast.Call)
-        and side.project.external(side.project.module_of(value), value.func) in _KNOWN
+        and side.project.external(side.project.module_of(value), value.func) in CASTS_AT_MOST
         for value in found
     )
