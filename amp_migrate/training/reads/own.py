@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
 
 from amp_migrate.facts.paths import all_given, tail
@@ -23,24 +25,54 @@ _INSIDES = frozenset({"__dict__", "_modules"})
 _PLAIN = frozenset({"staticmethod", "classmethod"})
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The question whether an attribute of the objects of a class holds what methods of it made for their object."""
+
+    cls: Class
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class _New:
+    """The question whether an expression holds no network but those it makes; `plain`: a name may hold something else."""
+
+    function: Function
+    node: ast.AST
+    plain: bool = False
+
+    def of(self, *nodes: ast.AST, plain: bool | None = None) -> list[_Question]:
+        """Return the same question about other expressions of the function."""
+        kept = self.plain if plain is None else plain
+        return [_New(self.function, node, kept) for node in nodes]
+
+
+_Question = _Part | _New
+
+
 class Own:
-    """Asks whether ``self.part`` is made anew for each object; whatever is not known to be may be shared."""
+    """Asks whether ``self.part`` is made anew for each object; whatever is not known to be may be shared.
+
+    A question is answered with no by itself, or with yes where all that it needs is: so it is one unless it leads to
+    a question that is answered with no.
+    """
 
     def __init__(self, project: Project, objects: Objects) -> None:
         self._project = project
         self._objects = objects
-        self._known: dict[tuple[Class, str], bool] = {}
+        self._known: dict[_Question, bool] = {}
 
     def is_own(self, function: Function, part: ast.expr) -> bool:
         """Tell whether an expression in a method is a part that its object has made for itself."""
-        if not isinstance(part, ast.Attribute) or not self.is_receiver(function, part.value):
-            return False
+        asked = self._part(function, part)
+        return asked is not None and self._answer(asked)
+
+    def _part(self, function: Function, node: ast.expr) -> _Part | None:
+        """Return the question about an attribute of the object of a method."""
+        if not isinstance(node, ast.Attribute) or not self.is_receiver(function, node.value):
+            return None
         assert function.cls is not None
-        asked = (function.cls, part.attr)
-        if asked not in self._known:
-            self._known[asked] = True  # what it is asked for on the way says whether it is
-            self._known[asked] = self._is_made_inside(*asked)
-        return self._known[asked]
+        return _Part(function.cls, node.attr)
 
     @staticmethod
     def is_receiver(function: Function, node: ast.expr) -> bool:
@@ -49,23 +81,50 @@ class Own:
             return False
         return len(function.module.scopes.bindings(function.scope, node.id)) == 1
 
-    def _is_made_inside(self, cls: Class, name: str) -> bool:
-        """Tell whether all that an attribute of a class may hold is made by methods of it for their object."""
-        family = {one for base in cls.mro() for one in (base, *base.subclasses())}
+    def _answer(self, asked: _Question) -> bool:
+        """Answer a question: with no where it leads to one that is answered so."""
+        if asked in self._known:
+            return self._known[asked]
+        led: dict[_Question, _Question | None] = {asked: None}
+        queue = [asked]
+        for question in queue:
+            needs = self._needs(question)
+            if needs is None or any(self._known.get(need) is False for need in needs):
+                way: _Question | None = question
+                while way is not None:
+                    self._known[way] = False
+                    way = led[way]
+                return False
+            for need in needs:
+                if need not in led and need not in self._known:
+                    led[need] = question
+                    queue.append(need)
+        self._known |= dict.fromkeys(queue, True)
+        return True
+
+    def _needs(self, question: _Question) -> list[_Question] | None:
+        """Return what must be answered with yes for a question to be; None where nothing helps."""
+        if isinstance(question, _Part):
+            return self._of_part(question)
+        return self._of_expression(question)
+
+    def _of_part(self, part: _Part) -> list[_Question] | None:
+        name = part.name
+        family = {one for base in part.cls.mro() for one in (base, *base.subclasses())}
         if any(c.module.scopes.bindings(c.node, name) or c.method(name) for c in family):
-            return False
-        if self._is_set_by_name(name) or self._is_opened(family):
-            return False
-        own = False
+            return None
+        if self._is_opened(family):
+            return None
+        made = []
         for module, target, value in self._objects.stored.get(name, ()):
             function = self._project.function_of(module, target)
             inside = self.is_receiver(function, target.value)
             if inside and function.cls not in family:
                 continue
-            if not inside or not self._is_new(function, value, set()):
-                return False
-            own = True
-        return own
+            if not inside:
+                return None
+            made.append(_New(function, value))
+        return [*made, *self._set_by_name(name)] if made else None
 
     def _is_opened(self, family: set[Class]) -> bool:
         """Tell whether some code takes the dictionary of attributes of an object of some classes."""
@@ -80,57 +139,52 @@ class Own:
         nodes = self._project.nodes(ast.Attribute)
         return [(module, node) for module, node in nodes if node.attr in _INSIDES]
 
-    def _is_set_by_name(self, name: str) -> bool:
-        """Tell whether a call may put a network into an attribute of a name."""
-        for module, call in self._setting:
-            named = call.args[-2]
-            if isinstance(named, ast.Constant) and named.value != name:
-                continue
-            function = self._project.function_of(module, call)
-            if not self._is_new(function, call.args[-1], set(), plain=True):
-                return True
-        return False
+    def _set_by_name(self, name: str) -> list[_Question]:
+        """Return the questions about what a call may put into an attribute of a name."""
+        return [*self._setting.get(name, ()), *self._setting.get(None, ())]
 
     @cached_property
-    def _setting(self) -> list[tuple[Module, ast.Call]]:
-        """The calls that put something into an attribute which they name."""
-        calls = self._project.nodes(ast.Call)
-        return [(m, call) for m, call in calls if tail(call) in _SETS and len(call.args) > 1]
+    def _setting(self) -> dict[object, list[_Question]]:
+        """What calls put into an attribute which they name, by that name; by None where it is not written out."""
+        found: dict[object, list[_Question]] = {}
+        for module, call in self._project.nodes(ast.Call):
+            if len(call.args) > 1 and tail(call) in _SETS:
+                named = call.args[-2]
+                name = named.value if isinstance(named, ast.Constant) else None
+                put = _New(self._project.function_of(module, call), call.args[-1], plain=True)
+                found.setdefault(name, []).append(put)
+        return found
 
-    def _is_new(
-        self, function: Function, node: ast.AST, seen: set[ast.AST], plain: bool = False
-    ) -> bool:
-        """Tell whether an expression holds no network but those it makes; `plain`: a name may hold something else."""
-        if node in seen or isinstance(node, ast.Constant | ast.JoinedStr):
-            return True
-        seen.add(node)
+    def _of_expression(self, asked: _New) -> list[_Question] | None:
+        node = asked.node
+        if isinstance(node, ast.Constant | ast.JoinedStr):
+            return []
         if isinstance(node, ast.Call):
-            return self._makes(function, node, seen)
+            return self._of_call(asked, node)
         if isinstance(node, ast.Name | ast.Attribute):
-            return self._holds_new(function, node, seen, plain)
+            return self._of_name(asked, node)
         if isinstance(node, ast.Lambda | ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom):
-            return False
+            return None
         if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp):
-            return self._is_new(function, node.elt, seen, plain)
+            return asked.of(node.elt)
         if isinstance(node, ast.IfExp):
-            options = (node.body, node.orelse)
-            return all(self._is_new(function, option, seen, plain) for option in options)
+            return asked.of(node.body, node.orelse)
         if isinstance(node, ast.Subscript):
-            return self._is_new(function, node.value, seen, plain)
-        parts = [p for p in ast.iter_child_nodes(node) if isinstance(p, ast.expr)]
-        return all(self._is_new(function, part, seen, plain) for part in parts)
+            return asked.of(node.value)
+        return asked.of(*[p for p in ast.iter_child_nodes(node) if isinstance(p, ast.expr)])
 
-    def _holds_new(
-        self, function: Function, node: ast.Name | ast.Attribute, seen: set[ast.AST], plain: bool
-    ) -> bool:
-        if self.is_own(function, node) or (plain and self._is_no_network(function.module, node)):
-            return True
-        if not isinstance(node, ast.Name) or function.node is None:
-            return False
+    def _of_name(self, asked: _New, node: ast.Name | ast.Attribute) -> list[_Question] | None:
+        function = asked.function
+        if asked.plain and self._is_no_network(function.module, node):
+            return []
+        if not isinstance(node, ast.Name):
+            part = self._part(function, node)
+            return None if part is None else [part]
         scopes = function.module.scopes
-        if scopes.owner(node) is not function.scope:
-            return False
+        if function.node is None or scopes.owner(node) is not function.scope:
+            return None
         values = [bound_value(function.module, b) for b in scopes.bindings(function.scope, node.id)]
+        held = [value for value in values if value is not None]
         kept = [
             given
             for call in function.all_calls
@@ -138,7 +192,7 @@ class Own:
             for given in call.args
             if not isinstance(call.func, ast.Attribute) or not _is_place(call, given)
         ]
-        return all(v is not None and self._is_new(function, v, seen) for v in (*values, *kept))
+        return asked.of(*held, *kept, plain=False) if len(held) == len(values) else None
 
     def _is_no_network(self, module: Module, node: ast.expr) -> bool:
         """Tell whether nothing that is made as an object is known to be in an expression."""
@@ -147,40 +201,43 @@ class Own:
         facts = self._project.values.facts(module, node)
         return not any(isinstance(fact, Instance | Made | Written) for fact in facts)
 
-    def _makes(self, function: Function, call: ast.Call, seen: set[ast.AST]) -> bool:
+    def _of_call(self, asked: _New, call: ast.Call) -> list[_Question] | None:
         given = all_given(call)
-        name = self._project.external(function.module, call.func)
+        name = self._project.external(asked.function.module, call.func)
         if name is not None:
             kind = name.rpartition(".")[2]
             if name == "copy.deepcopy":
-                return True
+                return []
             if any((k.arg or "").startswith("_") for k in call.keywords):
-                return False
+                return None
             if name == f"torch.nn.{kind}" and kind not in _HOLDERS:
-                return True
-            plain = not name.startswith(("torch.", "collections."))
-            return all(self._is_new(function, part, seen, plain=plain) for part in given)
+                return []
+            return asked.of(*given, plain=not name.startswith(("torch.", "collections.")))
         made = self._project.constructed(call)
         if made:
             if any(c.method("__new__") or c.method("__call__") for c in made):
-                return False
-            return all(self._is_new(function, part, seen, plain=True) for part in given)
+                return None
+            return asked.of(*given, plain=True)
         callees = self._project.callees(call)
         if callees:
-            return all(self._returns_new(callee, seen) for callee in callees)
+            return _of_results(callees)
         method = call.func if isinstance(call.func, ast.Attribute) else None
         if method is None or method.attr not in SELF_METHODS:
-            return False
-        return self._is_new(function, method.value, seen)
+            return None
+        return asked.of(method.value, plain=False)
 
-    def _returns_new(self, function: Function, seen: set[ast.AST]) -> bool:
-        """Tell whether a function makes what it returns, each time that it is called."""
-        if not isinstance(function.node, ast.FunctionDef):
-            return False
-        if is_decorated(function.node):
-            return False
+
+def _of_results(functions: Iterable[Function]) -> list[_Question] | None:
+    """Return what makes functions make what they return, each time that they are called."""
+    needs: list[_Question] = []
+    for function in functions:
+        if not isinstance(function.node, ast.FunctionDef) or is_decorated(function.node):
+            return None
         values = returned(function)
-        return bool(values) and all(self._is_new(function, value, seen) for value in values)
+        if not values:
+            return None
+        needs += [_New(function, value) for value in values]
+    return needs
 
 
 def is_decorated(node: ast.FunctionDef | ast.ClassDef) -> bool:
