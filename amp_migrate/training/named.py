@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from amp_migrate.project import Module, Project
+from amp_migrate.training.steppers import makes_optimizer
 
 Groups = frozenset[int]
 Call = tuple[Module, ast.Call]
@@ -87,6 +88,40 @@ class Results:
         for module, call in self._project.nodes(ast.Call):
             if call.args or call.keywords:
                 yield module, call
+
+
+class Makers:
+    """Finds the calls that make the optimizers of a project, each with its module."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+
+    @cached_property
+    def own(self) -> dict[ast.Call, Module]:
+        """The calls that make an optimizer of torch."""
+        found = {}
+        for module, call in self._project.nodes(ast.Call):
+            name = self._project.external(module, call.func) or ""
+            if makes_optimizer(name):
+                found[call] = module
+        return found
+
+    @cached_property
+    def calls(self) -> dict[ast.Call, Module]:
+        """The same; where a function returns what it makes, the calls of that function."""
+        found = dict(self.own)
+        seen = set(found)
+        queue = list(found.items())
+        for call, module in queue:
+            for site in self._project.calls_of(self._project.function_of(module, call)):
+                where = site.function.module
+                if self._project.values.made_like(where, site.call, module, call):
+                    found.pop(call, None)
+                    if site.call not in seen:
+                        seen.add(site.call)
+                        found[site.call] = where
+                        queue.append((site.call, where))
+        return found
 
 
 def merged(held: Iterable[tuple[str, Groups]]) -> list[tuple[str, set[int]]]:

@@ -12,8 +12,8 @@ from amp_migrate.project import Module, Project
 from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS, SCALER_CLASSES
 from amp_migrate.training.bindings import bases
 from amp_migrate.training.contexts import is_off
-from amp_migrate.training.named import Call, Groups, Optimizer, Results, Scaler, merged
-from amp_migrate.training.steppers import makes_optimizer
+from amp_migrate.training.named import Call, Groups, Makers, Optimizer, Results, Scaler, merged
+from amp_migrate.values.values import Near
 
 COPY = -1  # the name of a copy of a network that a function makes for itself
 
@@ -25,6 +25,7 @@ class Objects:
         self._project = project
         self._values = project.values
         self.results = Results(project)
+        self.makers = Makers(project)
 
     def groups(self, module: Module, node: ast.expr) -> Groups:
         """Return the names that may hold the object of an expression."""
@@ -147,35 +148,8 @@ class Objects:
     @cached_property
     def _makers(self) -> set[int]:
         """The names of the optimizers that calls make."""
-        groups = [self._values.group(module, call) for call, module in self.makes.items()]
+        groups = [self._values.group(module, call) for call, module in self.makers.calls.items()]
         return {group for group in groups if group is not None}
-
-    @cached_property
-    def makes(self) -> dict[ast.Call, Module]:
-        """The calls that make an optimizer; where a function returns what it makes, the calls of that function."""
-        found = dict(self.making)
-        seen = set(found)
-        queue = list(found.items())
-        for call, module in queue:
-            for site in self._project.calls_of(self._project.function_of(module, call)):
-                where = site.function.module
-                if self._values.made_like(where, site.call, module, call):
-                    found.pop(call, None)
-                    if site.call not in seen:
-                        seen.add(site.call)
-                        found[site.call] = where
-                        queue.append((site.call, where))
-        return found
-
-    @cached_property
-    def making(self) -> dict[ast.Call, Module]:
-        """The calls that make an optimizer of torch."""
-        found = {}
-        for module, call in self._project.nodes(ast.Call):
-            name = self._project.external(module, call.func) or ""
-            if makes_optimizer(name):
-                found[call] = module
-        return found
 
     def scaler(self, module: Module, node: ast.expr) -> int | None:
         """Return the number of the GradScaler that an expression holds."""
@@ -210,6 +184,19 @@ class Objects:
     def owners(self, module: Module, node: ast.AST) -> set[int]:
         """Return the names of what an expression takes parameters from: ``net`` of ``net.parameters()``."""
         return {group for base in bases(module, node, set()) for group in self.groups(module, base)}
+
+    def trained_at(self, module: Module, node: ast.expr) -> Groups:
+        """Return the names that may hold the object of an expression; none where no optimizer can train that."""
+        return self.groups(module, node) if self._may_be_trained(module, node) else frozenset()
+
+    @cached_property
+    def trained(self) -> Groups:
+        """The names of the networks that optimizers are known to train."""
+        return frozenset(name for o in self.optimizers for name in o.networks or ())
+
+    @cached_property
+    def _may_be_trained(self) -> Near:
+        return self._values.near(self.trained)
 
     def is_network(self, module: Module, node: ast.expr) -> bool:
         """Tell whether parameters are taken of what an expression holds, or an optimizer trains it."""
@@ -276,7 +263,7 @@ class Objects:
     def _given_to_maker(self, module: Module, call: ast.Call) -> Groups:
         """Return the networks that a call gives to the function that makes an optimizer of their parameters."""
         found: set[int] = set()
-        for making, where in self.making.items() if call in self.makes else ():
+        for making, where in self.makers.own.items() if call in self.makers.calls else ():
             maker = self._project.function_of(where, making)
             given = self._project.given(call, maker)
             for argument in all_given(making):
@@ -293,7 +280,7 @@ class Objects:
 
     def made(self, module: Module, call: ast.Call) -> int | None:
         """Return the number of the optimizer of torch that a call makes."""
-        if call not in self.makes:
+        if call not in self.makers.calls:
             return None
         group = self._values.group(module, call)
         return next((o.number for o in self.optimizers if group in o.groups), None)

@@ -65,8 +65,8 @@ class Optimizers:
         """Yield the calls that make optimizers; where a function gives one to a single caller, the call in it."""
         inner = {
             call: module
-            for call, module in self._objects.making.items()
-            if call not in self._objects.makes
+            for call, module in self._objects.makers.own.items()
+            if call not in self._objects.makers.calls
             and _name(module.tree.statement(call), call)
             and len(self.project.calls_of(self.project.function_of(module, call))) == 1
         }
@@ -74,12 +74,12 @@ class Optimizers:
         known = {
             group for call, module in inner.items() for group in self._objects.groups(module, call)
         }
-        for call, module in self._objects.makes.items():
+        for call, module in self._objects.makers.calls.items():
             if not known & self._objects.groups(module, call):
                 yield call, module
         stepping = self._stepping
         for module, call in self.project.nodes(ast.Call):
-            if call not in self._objects.makes and self._makes(module, call, stepping):
+            if call not in self._objects.makers.calls and self._makes(module, call, stepping):
                 yield call, module
 
     @cached_property
@@ -110,7 +110,7 @@ class Optimizers:
         if name is None or name.startswith("torch."):
             return False
         given = all_given(call)
-        if any(part in self._objects.making for node in given for part in ast.walk(node)):
+        if any(part in self._objects.makers.own for node in given for part in ast.walk(node)):
             return False  # it holds an optimizer
         takes = any(True for node in given for _ in bases(module, node, set()))
         return takes and bool(self._objects.groups(module, call) & stepping)

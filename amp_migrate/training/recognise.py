@@ -214,12 +214,13 @@ class Training(Happening):
 
     def _forward(self, function: Function, call: ast.Call) -> Iterator[Event]:
         module, network = function.module, call.func
-        groups, part = self.objects.groups(module, network), False
+        named, part = network, False
         if isinstance(network, ast.Attribute):
             if network.attr in RUNS_NO_FORWARD and not self.project.callees(call):
                 return
-            part = not groups
-            groups = groups or self.objects.groups(module, network.value)
+            part = self.objects.name(module, network) is None
+            named = network.value if part else network
+        groups = self.objects.trained_at(module, named)
         known = [o for o in self.objects.optimizers if not groups.isdisjoint(o.networks or ())]
         shared = self._sharing.networks(module, network)
         own = bool(known or any(shared)) and self.own.is_own(function, network)

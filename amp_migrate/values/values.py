@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 
 from amp_migrate.modules.lookup import Lookup
@@ -18,6 +18,8 @@ from amp_migrate.values.nodes import Nodes
 from amp_migrate.values.objects import Fact, Held, Instance, Made, Written
 
 Named = ast.expr | ast.arg
+Near = Callable[[Module, Named], bool]
+"""Tells, quickly and never wrongly no, whether some objects may be at an expression."""
 
 
 class Values:
@@ -159,6 +161,21 @@ class Values:
         """
         return onward(self.graph, groups, self._node, self._ways, items=items)
 
+    def near(self, groups: Iterable[int], *, held: bool = False) -> Near:
+        """Return what tells the same of all that is read from now on; a container counts as any of its items.
+
+        With `held`, so does all that may hold one of the objects: every object of a class in sight.
+        """
+        wanted, up = (_is_object, self.graph.holders) if held else (_is_none, self.graph.containers)
+        found = Spread(self.graph, self._ways, wanted, groups, up)
+        self.graph.watched.insert(0, found)
+
+        def reaches(module: Module, expression: Named) -> bool:
+            node = self._node(module, expression)
+            return node is not None and found.reaches(node)
+
+        return reaches
+
     @cached_property
     def _ways(self) -> Ways:
         """Where objects flow in the graph."""
@@ -184,6 +201,14 @@ class Values:
 
 def _is_written(fact: Fact) -> bool:
     return isinstance(fact, Written)
+
+
+def _is_object(fact: Fact) -> bool:
+    return isinstance(fact, Instance)
+
+
+def _is_none(_: Fact) -> bool:
+    return False
 
 
 def _is_apex(fact: Fact) -> bool:

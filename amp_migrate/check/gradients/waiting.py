@@ -142,6 +142,6 @@ def _named(side: Side) -> dict[tuple[str, str], set[int]]:
 def _makers(side: Side) -> Iterator[tuple[int, tuple[Key, str]]]:
     """Yield the optimizers that calls make, each with what is the same of its call on both sides."""
     objects = side.program.training.objects
-    for call, module in objects.makes.items():
+    for call, module in objects.makers.calls.items():
         for number in objects.optimizers_of(module, call):
             yield number, (key(side.project.function_of(module, call)), ast.unparse(call))

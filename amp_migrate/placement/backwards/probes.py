@@ -92,7 +92,7 @@ def _inputs(unit: Unit, backward: Backward) -> set[str]:
             found |= {name for name in [path(node.value)] if name}
         elif isinstance(node, ast.For | ast.comprehension):
             barred |= set(_of_parameters(unit, backward, node))
-        elif isinstance(node, ast.Call) and node in unit.losses.objects.makes:
+        elif isinstance(node, ast.Call) and node in unit.losses.objects.makers.calls:
             barred |= {name for n in ast.walk(node) if (name := path(n))}
     return found - barred - {*function.receivers, ""}
 

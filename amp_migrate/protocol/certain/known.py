@@ -50,7 +50,7 @@ class Known:
         calls = [call for _, call in self._objects.results.of(optimizer.groups)]
         makers = [call for call in calls if not self._project.callees(call)]
         if makers:
-            return all(call in self._objects.makes for call in makers)
+            return all(call in self._objects.makers.calls for call in makers)
         steps = self._objects.method_calls.get("step", [])
         named = [(module, a) for module, call in steps for a in call.args[:1]]
         given = [(m, a) for m, a in named if optimizer.groups & self._objects.groups(m, a)]

@@ -14,6 +14,7 @@ from amp_migrate.training.forwards.given import Given, is_module_class
 from amp_migrate.training.forwards.handed import Handed, Run
 from amp_migrate.training.named import Groups
 from amp_migrate.training.objects import Objects
+from amp_migrate.values.values import Near
 
 _PUTS = frozenset(
     {"add_module", "append", "extend", "insert", "register_module", "register_parameter", "update"}
@@ -36,11 +37,12 @@ class Sharing:
         self._project = project
         self._objects = objects
         self._given = Given(project, objects)
-        self._handed = Handed(project, objects, self._given, self._trained)
+        self._handed = Handed(project, objects, self._given, objects.trained)
 
     def networks(self, module: Module, func: ast.expr) -> Run:
         """Return the names of the shared networks and parts that a call runs whole, and of those that share some part with it."""
-        if not self._linked:
+        whole = func.value if isinstance(func, ast.Attribute | ast.Subscript) else func
+        if not (self._may_share(module, func) or self._may_share(module, whole)):
             return Run()
         named = self._objects.groups(module, func)
         around = _NONE
@@ -67,7 +69,7 @@ class Sharing:
     @cached_property
     def _linked(self) -> dict[int, list[Run]]:
         """What shares weights with each name: what it holds, and what holds it or a part of it; one of the two is trained."""
-        trained = self._trained
+        trained = self._objects.trained
         pairs = list(dict.fromkeys(self._pairs())) if trained else []
         places = list(dict.fromkeys(place for pair in pairs for place in pair))
         for place in places:
@@ -88,8 +90,8 @@ class Sharing:
         return found
 
     @cached_property
-    def _trained(self) -> Groups:
-        return frozenset(name for o in self._objects.optimizers for name in o.networks or ())
+    def _may_share(self) -> Near:
+        return self._project.values.near(self._linked)
 
     def _names(self, place: _Place) -> Run:
         """Return the names of an expression, and of what it is spelt as a part of."""

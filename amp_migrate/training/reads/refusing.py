@@ -36,7 +36,7 @@ class Refusing:
         made = self._project.values.made_by(module, call.func)
         if any(m in REFUSING_LAYERS for m in made):
             return True
-        if any(m.rpartition(".")[2] == "partial" for m in made) and self._partial(function, call):
+        if self._partial(function, call, [m for m in made if m.rpartition(".")[2] == "partial"]):
             return True
         classes = self._project.instance_classes(module, call.func)
         return any(
@@ -44,9 +44,10 @@ class Refusing:
             for cls in classes
         )
 
-    def _partial(self, function: Function, call: ast.Call) -> bool:
-        groups = self._objects.groups(function.module, call.func)
+    def _partial(self, function: Function, call: ast.Call, makers: list[str]) -> bool:
+        """Tell whether one of some classes of partial objects keeps such an operation in what is called."""
+        groups = self._objects.groups(function.module, call.func) if makers else frozenset()
         return any(
             making.args and self._project.external(where, making.args[0]) in REFUSES_CASTS
-            for where, making in self._objects.results.of(groups)
+            for where, making in self._objects.results.from_outside(dict.fromkeys(makers), groups)
         )

@@ -28,6 +28,7 @@ from amp_migrate.training.origins.losses import Losses
 from amp_migrate.training.reads.fresh import Fresh
 from amp_migrate.training.steppers import makes_schedule
 from amp_migrate.values.objects import Made, Written
+from amp_migrate.values.values import Near
 
 _LEAVES_GRADIENTS = KEEPS_PARAMETERS | LOADS_PARAMETERS
 _REPORTS = LEAVE_GRADIENTS_ALONE - {"torch"}
@@ -74,7 +75,7 @@ class Unseen:
         for given in _arguments(call):
             if not isinstance(given, ast.Name | ast.Attribute | ast.Subscript):
                 continue
-            if self._is_tensor(module, given):
+            if not self._may_hold(module, given) or self._is_tensor(module, given):
                 continue
             held = self._objects.groups(module, given)
             if held & self._trained or self._fresh.is_new(function, given):
@@ -146,8 +147,21 @@ class Unseen:
 
     def _networks(self, module: Module, node: ast.expr) -> frozenset[int]:
         """Return the names of a network that some optimizer trains."""
+        if not self._may_be_trained(module, node):
+            return frozenset()
         groups = self._objects.groups(module, node)
         return groups if groups & self._trained else frozenset()
+
+    @cached_property
+    def _may_be_trained(self) -> Near:
+        return self._project.values.near(self._trained)
+
+    @cached_property
+    def _may_hold(self) -> Near:
+        """Tells, quickly and never wrongly no, whether an expression may be an optimizer, a network of one, or hold one."""
+        optimizers = self._objects.optimizers
+        asked = {g for o in optimizers for g in (*o.groups, *(o.networks or ()))}
+        return self._project.values.near(asked, held=True)
 
     @cached_property
     def _trained(self) -> frozenset[int]:

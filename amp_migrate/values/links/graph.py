@@ -185,6 +185,10 @@ class Graph:
         """Return the representatives of what a representative is an item of."""
         return [self.find(at) for at, name in self.owners[root] if name[:1] == "["]
 
+    def holders(self, root: int) -> list[int]:
+        """Return what a representative is a field of."""
+        return [at for at, _ in self.owners[root]]
+
     def field_names(self, root: int) -> list[str]:
         """Return the names of the fields that a representative is."""
         return [name for _, name in self.owners[root]]

@@ -68,18 +68,26 @@ class Ways:
 
 
 class Spread:
-    """The nodes that objects of which a wanted fact is known can flow to, as the graph grows.
+    """The nodes that some objects can flow to, as the graph grows: those of `starts`, and of which a wanted fact is known.
 
-    It is told what happens before its ways are.
+    What `around` gives for a node counts as well. It is told what happens before its ways are.
     """
 
-    def __init__(self, graph: Graph, ways: Ways, wanted: Callable[[Fact], bool]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        ways: Ways,
+        wanted: Callable[[Fact], bool],
+        starts: Iterable[int] = (),
+        around: Callable[[int], Iterable[int]] = lambda _: (),
+    ) -> None:
         self._graph = graph
         self._ways = ways
         self._wanted = wanted
+        self._around = around
         self._found: set[int] = set()
         self._said: set[str] = set()
-        self._reach(graph.holding(wanted))
+        self._reach({*graph.holding(wanted), *map(graph.find, starts)})
 
     def reaches(self, node: int) -> bool:
         """Tell whether one of the objects can flow to a node."""
@@ -120,7 +128,9 @@ class Spread:
         names = self._ways.kinds.get(node, _NONE) - self._said
         self._said |= names
         fields = (at for name in names for at in self._ways.fields[name])
-        for at in map(self._graph.find, chain(self._ways.targets.get(node, ()), fields)):
+        targets = self._ways.targets.get(node, ())
+        around = self._around(self._graph.find(node))
+        for at in map(self._graph.find, chain(targets, fields, around)):
             if at not in self._found:
                 yield at
 
