@@ -187,7 +187,7 @@ class Objects:
 
     def trained_at(self, module: Module, node: ast.expr) -> Groups:
         """Return the names that may hold the object of an expression; none where no optimizer can train that."""
-        return self.groups(module, node) if self._may_be_trained(module, node) else frozenset()
+        return self.groups(module, node) if self.may_be_trained(module, node) else frozenset()
 
     @cached_property
     def trained(self) -> Groups:
@@ -195,7 +195,8 @@ class Objects:
         return frozenset(name for o in self.optimizers for name in o.networks or ())
 
     @cached_property
-    def _may_be_trained(self) -> Near:
+    def may_be_trained(self) -> Near:
+        """Tells, quickly and never wrongly no, whether an optimizer may train what an expression holds."""
         return self._values.near(self.trained)
 
     def is_network(self, module: Module, node: ast.expr) -> bool:

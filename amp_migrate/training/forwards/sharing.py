@@ -70,7 +70,7 @@ class Sharing:
     def _linked(self) -> dict[int, list[Run]]:
         """What shares weights with each name: what it holds, and what holds it or a part of it; one of the two is trained."""
         trained = self._objects.trained
-        pairs = list(dict.fromkeys(self._pairs())) if trained else []
+        pairs = list(filter(self._may_concern, dict.fromkeys(self._pairs()))) if trained else []
         places = list(dict.fromkeys(place for pair in pairs for place in pair))
         for place in places:
             self._names(place)  # the graph stays as it is while it is asked
@@ -92,6 +92,11 @@ class Sharing:
     @cached_property
     def _may_share(self) -> Near:
         return self._project.values.near(self._linked)
+
+    def _may_concern(self, pair: tuple[_Place, _Place]) -> bool:
+        """Tell whether one of two places may name a trained network, or be spelt as a part of one."""
+        parts = [(place.module, part) for place in pair for part in outward(place.node)]
+        return any(self._objects.may_be_trained(*part) for part in parts)
 
     def _names(self, place: _Place) -> Run:
         """Return the names of an expression, and of what it is spelt as a part of."""
