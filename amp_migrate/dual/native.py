@@ -8,9 +8,8 @@ from amp_migrate.apex.sites import Site
 from amp_migrate.dual.arms import Arm
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Module, Project
+from amp_migrate.training import contexts
 from amp_migrate.training.beliefs import SCALER_CLASSES
-
-_NATIVE = ("torch.cuda.amp.", "torch.amp.", "torch.autocast")
 
 
 def is_native(project: Project, module: Module, node: ast.AST) -> bool:
@@ -19,7 +18,7 @@ def is_native(project: Project, module: Module, node: ast.AST) -> bool:
         return False
     name = project.external(module, node.func)
     if name is not None:
-        return name.startswith(_NATIVE)
+        return contexts.is_native(name)
     if not isinstance(node.func, ast.Attribute):
         return False
     return (
@@ -44,7 +43,7 @@ def names_native(project: Project, module: Module, node: ast.AST) -> bool:
     """Tell whether a node is a name of native AMP."""
     if not isinstance(node, ast.Name | ast.Attribute):
         return False
-    return (project.external(module, node) or "").startswith(_NATIVE)
+    return contexts.is_native(project.external(module, node))
 
 
 def holds_native(project: Project, module: Module) -> bool:

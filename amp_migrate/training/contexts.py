@@ -13,6 +13,7 @@ from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import AUTOCASTS, CALLED_AUTOCAST, WITHOUT_GRADIENTS
 from amp_migrate.training.bindings import returned, values_of
 
+_AMP = ("torch.amp", "torch.autocast", "torch.cuda.amp", "torch.GradScaler")
 _DECIDED = "torch.set_grad_enabled"
 _SCALES = frozenset({"apex.amp.scale_loss", "apex.amp.handle.scale_loss"})
 
@@ -34,6 +35,11 @@ def context(project: Project, module: Module, node: ast.expr) -> Context | None:
         if first in found:
             return first
     return next(iter(found), None)
+
+
+def is_native(name: str | None) -> bool:
+    """Tell whether a dotted name is that of native AMP, or of something in it."""
+    return name is not None and any(name == own or name.startswith(f"{own}.") for own in _AMP)
 
 
 def scales_loss(project: Project, module: Module, node: ast.expr) -> bool:

@@ -88,7 +88,7 @@ def _is_module(function: Function, name: ast.Name) -> bool:
 
 
 def _of_apex(node: ast.AST | None, binding: ast.AST) -> bool:
-    """Tell whether an import binds a module of Apex, or something in one."""
+    """Tell whether a part of an import binds a module of Apex, or something in one."""
     name = None
     if isinstance(node, ast.ImportFrom) and not node.level:
         name = node.module
@@ -112,14 +112,10 @@ def _is_there(up: ast.AST | None, binding: ast.AST) -> bool:
 
 
 def _imports_apex(node: ast.Try) -> bool:
-    for statement in node.body:
-        for part in every(statement):
-            if isinstance(part, ast.Import):
-                names = [alias.name for alias in part.names]
-            elif isinstance(part, ast.ImportFrom):
-                names = [part.module or ""]
-            else:
-                continue
-            if any(name.partition(".")[0] == "apex" for name in names):
-                return True
-    return False
+    imports = (
+        part
+        for s in node.body
+        for part in every(s)
+        if isinstance(part, ast.Import | ast.ImportFrom)
+    )
+    return any(_of_apex(part, alias) for part in imports for alias in part.names)

@@ -11,8 +11,7 @@ from amp_migrate.check.statements.words import NAMES, Words
 from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import all_given, tail
 from amp_migrate.project import Function
-
-_NATIVE = ("torch.amp", "torch.autocast", "torch.cuda.amp")
+from amp_migrate.training import contexts
 
 
 class Alike:
@@ -150,7 +149,7 @@ class Alike:
         external = self._new.project.external
         return any(
             self._brought.alone(function, part)
-            or (external(function.module, part) or "").startswith(_NATIVE)
+            or contexts.is_native(external(function.module, part))
             for part in every(node)
             if isinstance(part, NAMES)
         )

@@ -95,6 +95,7 @@ def in_turns(project: Project, module: Module, node: ast.expr) -> frozenset[int]
     groups = project.values.groups(module, node)
     found: set[int] = set()
     loops = [(where, loop.target) for where, loop in project.nodes(ast.For)]
+    loops += [(where, loop.target) for where, loop in project.nodes(ast.AsyncFor)]
     loops += [(where, loop.target) for where, loop in project.nodes(ast.comprehension)]
     for where, target in loops:
         names = [n for n in walk(target) if isinstance(n, ast.Name)]

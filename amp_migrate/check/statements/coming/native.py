@@ -12,8 +12,7 @@ from amp_migrate.facts.below import every
 from amp_migrate.project import Function
 from amp_migrate.project.reach import where_set
 from amp_migrate.training.bindings import bound_value
-
-_NATIVE = ("torch.amp", "torch.autocast", "torch.cuda.amp", "torch.GradScaler")
+from amp_migrate.training.contexts import is_native
 
 
 class Native:
@@ -44,7 +43,7 @@ class Native:
 
     def _holds(self, function: Function, node: ast.Name | ast.Attribute) -> bool:
         module, project = function.module, self._new.project
-        if (project.external(module, node) or "").startswith(_NATIVE):
+        if is_native(project.external(module, node)):
             return True
         if self._new.program.training.objects.scaler(module, node) is not None:
             return True
