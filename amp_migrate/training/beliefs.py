@@ -96,6 +96,11 @@ BESIDE_OPTIMIZERS = ("torch.optim.lr_scheduler.", "torch.optim.swa_utils.")
 
 # Functions of libraries that run the forward of a network they are given, over data and without gradients, at once.
 EVALUATES_GIVEN = frozenset({"torch.optim.swa_utils.update_bn"})
+# Words in names of code out of sight that evaluates the network it is given, and of what does something else with it.
+EVALUATES = re.compile(r"(^|_)(eval|evaluat(e|ion)|generate|infer(ence)?|predict(ions?)?|score|test|val(idate|idation)?)(_|$)")  # fmt: skip
+EVALUATES_NOTHING = re.compile(
+    r"(^|_)(build|can|create|export|fit|has|is|make|should|split|train|training|wrap)(_|$)"
+)
 
 # Functions that run the network or function that they are given, whatever they are called on: those of Python, of
 # torch.utils.checkpoint, torch.nn.parallel, torch.jit, torch.func and torch.optim. Results of the second set run it when
@@ -211,8 +216,7 @@ PACKAGES_WITHOUT_CASTS = frozenset(
     }
 )  # fmt: skip
 
-# Packages that do nothing with the gradients of an optimizer, or of what holds one: they keep, copy, count, log or store
-# what they are given; Apex is known by itself, and neither it nor a GradScaler runs where torch_xla does.
+# Packages that do nothing with gradients of an optimizer, or of what holds one; neither Apex nor a GradScaler runs with torch_xla.
 LEAVE_HOLDERS_ALONE = (
     LEAVE_GRADIENTS_ALONE
     | PACKAGES_WITHOUT_CASTS

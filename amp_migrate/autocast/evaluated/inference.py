@@ -25,6 +25,7 @@ from amp_migrate.training.contexts import (
     in_autocast,
     runs_without_gradients,
 )
+from amp_migrate.training.forwards.unseen import evaluates_given
 from amp_migrate.training.region import Region
 
 
@@ -37,7 +38,8 @@ def evaluated(project: Project, module: Module, call: ast.Call) -> list[ast.expr
     """Return what a call may give to a function of Python or of a library that runs it as a network."""
     first = run_first(project, module, call)
     given = [first] if first is not None else []
-    if project.external(module, call.func) in EVALUATES_GIVEN:
+    named = project.external(module, call.func) in EVALUATES_GIVEN
+    if named or evaluates_given(project, module, call):
         given = all_given(call)
     return [node for node in given if isinstance(node, ast.Name | ast.Attribute | ast.Subscript)]
 

@@ -14,6 +14,7 @@ from amp_migrate.training.beliefs import RUNS_GIVEN, WRAPS_GIVEN
 from amp_migrate.training.bindings import bound_value
 from amp_migrate.training.forwards.forwards import is_housekeeping
 from amp_migrate.training.forwards.given import Given
+from amp_migrate.training.forwards.unseen import evaluates_given
 from amp_migrate.training.objects import Objects
 
 _OF_POOLS = frozenset({"map", "starmap"})
@@ -38,6 +39,7 @@ class Callables:
         if call.args and self._runs_first(module, call):
             return self._runs(module, call.args[0], set())
         given = is_given(call) and not self._is_own(module, call)
+        given = given or evaluates_given(self._project, module, call)
         return given and any(self._runs(module, a, set()) for a in all_given(call))
 
     def _runs_first(self, module: Module, call: ast.Call) -> bool:

@@ -1,4 +1,4 @@
-"""A function that initializes for inference, and validates what training has initialized."""
+"""Evaluations of what training has initialized: by a function that initializes too, and by code out of sight."""
 
 from __future__ import annotations
 
@@ -66,6 +66,68 @@ def main(batches):
 
 main([])
 """
+_SEEN = """import torch.nn.functional as F
+from inspection import inference_on_dataset
+import torch
+from apex import amp
+
+class Trainer:
+    def __init__(self, experiment, batches):
+        self.experiment, self.batches = experiment, batches
+        net = experiment.network()
+        self.optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        self.net, self.optimizer = amp.initialize(net, self.optimizer, opt_level="O1")
+
+    def train(self, judge):
+        for x, y in self.batches:
+            loss = F.mse_loss(self.net(x), y)
+            with amp.scale_loss(loss, self.optimizer) as scaled_loss:
+                scaled_loss.backward()
+            self.optimizer.step()
+            self.optimizer.zero_grad()
+        kept = self.net
+        print(inference_on_dataset(kept, self.batches))
+        print(judge.test(self.batches, net=kept))
+        return self.experiment.eval(kept, self.batches)
+"""
+_UNSEEN = """import torch.nn.functional as F
+from inspection import inference_on_dataset
+import torch
+
+class Trainer:
+    def __init__(self, experiment, batches):
+        self.experiment, self.batches = experiment, batches
+        net = experiment.network()
+        self.optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        self.net = net
+        self.scaler = torch.cuda.amp.GradScaler()
+
+    def train(self, judge):
+        for x, y in self.batches:
+            with torch.cuda.amp.autocast():
+                loss = F.mse_loss(self.net(x), y)
+            self.scaler.scale(loss).backward()
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
+            self.optimizer.zero_grad()
+        kept = self.net
+        with torch.cuda.amp.autocast():
+            print(inference_on_dataset(kept, self.batches))
+        with torch.cuda.amp.autocast():
+            print(judge.test(self.batches, net=kept))
+        with torch.cuda.amp.autocast():
+            return self.experiment.eval(kept, self.batches)
+"""
+_CAST = """        with torch.cuda.amp.autocast():
+            {0}
+"""
+_FLAT = """        {0}
+"""
+_OUT_OF_SIGHT = {
+    "a function of a library": "print(inference_on_dataset(kept, self.batches))",
+    "an object that is handed in": "print(judge.test(self.batches, net=kept))",
+    "an attribute": "return self.experiment.eval(kept, self.batches)",
+}
 _BOTH, _OWN = 'validates or engine == "torch"', 'engine == "torch" and not validates'
 VALIDATING = (
     Training(
@@ -73,5 +135,14 @@ VALIDATING = (
         {"main.py": _BEFORE},
         {"main.py": _AFTER},
         {"only its own initialize counts": ((_BOTH, _OWN),)},
+    ),
+    Training(
+        "evaluations out of sight",
+        {"main.py": _SEEN},
+        {"main.py": _UNSEEN},
+        {
+            f"{name} is not cast": ((_CAST.format(text), _FLAT.format(text)),)
+            for name, text in _OUT_OF_SIGHT.items()
+        },
     ),
 )

@@ -1,0 +1,31 @@
+"""Code out of sight that evaluates a network it is given, by what it is called."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.facts.paths import tail
+from amp_migrate.project import Module, Project
+from amp_migrate.training.beliefs import (
+    BEGINS_HOUSEKEEPING,
+    EVALUATES,
+    EVALUATES_NOTHING,
+    PACKAGES_WITHOUT_CASTS,
+)
+
+_KNOWN = PACKAGES_WITHOUT_CASTS | {"apex", "torch"}
+
+
+def evaluates_given(project: Project, module: Module, call: ast.Call) -> bool:
+    """Tell whether what is called lies out of sight, and has a name of what evaluates a network."""
+    name = tail(call)
+    if not EVALUATES.search(name) or EVALUATES_NOTHING.search(name):
+        return False
+    if name.startswith(BEGINS_HOUSEKEEPING):
+        return False
+    if project.callees(call) or project.constructed(call):
+        return False
+    if module.scopes.builtin(call.func) is not None:
+        return False
+    external = project.external(module, call.func)
+    return external is None or external.partition(".")[0] not in _KNOWN
