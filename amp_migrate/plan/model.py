@@ -106,13 +106,15 @@ class AddParameter:
     Where all parameters (but ``self``) are keyword-only, so is the new one.
 
     `function` is the span of the def. Where an earlier parameter has a default, so must this one:
-    `default` None then means the text "None". A docstring that lists parameters gets a line (`doc`).
+    `default` None then means the text "None", or if it is `given` in every call, that it is keyword-only.
+    A docstring that lists parameters gets a line (`doc`).
     """
 
     function: Span
     name: str
     default: str | None = None
     doc: str | None = None
+    given: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from amp_migrate.scaler.naming import free_name
 from amp_migrate.scaler.reach import in_reach, out_of_reach
 from amp_migrate.scaler.reach.missing import refuse_missing
 from amp_migrate.scaler.reach.out_of_reach import Inits
-from amp_migrate.scaler.reach.threads import Thread, parameter
+from amp_migrate.scaler.reach.threads import Thread, keeps_apart, parameter
 from amp_migrate.scaler.routes import of_file, places
 from amp_migrate.scaler.routes.callers import Callers
 from amp_migrate.scaler.routes.carriers import Carriers
@@ -269,17 +269,21 @@ class Home:
     def _parameter(self, function: Function, node: ast.AST) -> str:
         if function in self.threads:
             return self.name
-        calls = [c for c in self.callers.of(function, node) if not self.beside.lacks(c)]
+        every = self.callers.of(function, node)
+        calls = [c for c in every if not self.beside.lacks(c)]
+        given = len(calls) == len(every)
         thread = self.threads[function] = Thread(function, "")
-        for member in self.project.family(function) or [function]:
-            if member.node is not None:
-                self.resolved.setdefault(member, self.name)
-                thread.edits.append(parameter(member, self.name))
+        members = [m for m in self.project.family(function) or [function] if m.node is not None]
+        for member in members:
+            self.resolved.setdefault(member, self.name)
+            thread.edits.append(parameter(member, self.name, given=given))
+        by_name = given and any(map(keeps_apart, members))
         for call in calls:
             text = self.beside.lent(call, self.name) or self.access(call.function, call.call)
             span = call.function.module.tree.span(call.call)
             beyond = function.parameters.vararg is not None
-            keyword = None if places.fills_all(call, function) and not beyond else self.name
+            by_place = places.fills_all(call, function) and not beyond and not by_name
+            keyword = None if by_place else self.name
             thread.edits.append((call.function.module.path, AddArgument(span, text, keyword)))
         count = len(calls)
         thread.sentence = (

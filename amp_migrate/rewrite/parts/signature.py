@@ -23,14 +23,17 @@ def add_parameter(function: cst.FunctionDef, edit: AddParameter) -> cst.Function
     params = function.params
     positional = [*params.posonly_params, *params.params]
     default = edit.default
-    if default is None and positional and positional[-1].default is not None:
+    behind_default = bool(positional) and positional[-1].default is not None
+    apart = edit.given and behind_default and default is None
+    if default is None and behind_default and not apart:
         default = "None"
     new = cst.Param(
         name=cst.Name(edit.name),
         default=None if default is None else parse_expression(edit, default),
         equal=cst.MaybeSentinel.DEFAULT if default is None else _EQUAL,
     )
-    changed = function.with_changes(params=_placed(params, new, function.whitespace_before_params))
+    placed = _placed(params, new, function.whitespace_before_params, apart)
+    changed = function.with_changes(params=placed)
     doc = edit.doc
     if doc is None:
         return changed
@@ -62,10 +65,14 @@ def _renamed(params: cst.Parameters, names: Mapping[str, str]) -> cst.Parameters
     )
 
 
-def _placed(params: cst.Parameters, new: cst.Param, opening: commas.Space) -> cst.Parameters:
+def _placed(
+    params: cst.Parameters, new: cst.Param, opening: commas.Space, apart: bool
+) -> cst.Parameters:
     between = commas.separator(_spaces(params), opening)
     if _takes_keywords_alone(params) or isinstance(params.star_arg, cst.Param):
         return _among_keywords(params, new, between)
+    if apart:
+        return _behind_star(params, new, between)
     follows = params.star_kwarg or params.kwonly_params or _has_star(params)
     if params.posonly_params and not params.params:
         return _after_slash(params, new, between)
@@ -99,6 +106,18 @@ def _among_keywords(
     if params.star_kwarg is not None:
         return params.with_changes(kwonly_params=commas.insert(present, len(present), new, between))
     return params.with_changes(kwonly_params=_with_last(present, new, between))
+
+
+def _behind_star(params: cst.Parameters, new: cst.Param, between: commas.Space) -> cst.Parameters:
+    """Return parameters with a keyword-only one, behind a star of its own where there is none."""
+    if _has_star(params):
+        return _among_keywords(params, new, between)
+    if params.star_kwarg is not None:
+        *others, last = commas.insert(params.params, len(params.params), new, between)
+    else:
+        *others, last = _with_last(params.params, new, between)
+    star = cst.ParamStar(comma=cst.Comma(whitespace_after=between))
+    return params.with_changes(params=others, star_arg=star, kwonly_params=[last])
 
 
 def _has_star(params: cst.Parameters) -> bool:

@@ -19,9 +19,17 @@ class Thread:
     edits: list[tuple[str, Edit]] = field(default_factory=list)
 
 
-def parameter(function: Function, name: str, default: str | None = None) -> tuple[str, Edit]:
+def parameter(
+    function: Function, name: str, default: str | None = None, *, given: bool = False
+) -> tuple[str, Edit]:
     """Return the edit that gives a function the scaler as a parameter. Raises `ValueError` for a module."""
     if function.node is None:
         raise ValueError("module")
     span = function.module.tree.span(function.node)
-    return function.module.path, AddParameter(span, name, default, _DOC)
+    return function.module.path, AddParameter(span, name, default, _DOC, given)
+
+
+def keeps_apart(function: Function) -> bool:
+    """Tell whether a parameter that every call gives is keyword-only, as the last one has a default."""
+    parameters = function.parameters
+    return bool(parameters.positional) and parameters.positional[-1] in parameters.defaults

@@ -75,6 +75,27 @@ def test_parameter(before: str, after: str) -> None:
     assert applied(before, lambda p: [AddParameter(p.statement(start), "s")]) == after
 
 
+GIVEN = [
+    ("def f(a, b): pass", "def f(a, b, s): pass"),
+    ("def f(a, b=1): pass", "def f(a, b=1, *, s): pass"),
+    ("def f(a=1, **kw): pass", "def f(a=1, *, s, **kw): pass"),
+    ("def f(a=1, *, c=2): pass", "def f(a=1, *, c=2, s): pass"),
+    ("def f(a=1, *b): pass", "def f(a=1, *b, s): pass"),
+    ("def f(a=1, /): pass", "def f(a=1, /, *, s): pass"),
+    ("def f(\n    a,\n    b=1,\n): pass", "def f(\n    a,\n    b=1,\n    *,\n    s,\n): pass"),
+    (
+        "def f(\n    a,\n    b=1  # why\n): pass",
+        "def f(\n    a,\n    b=1,  # why\n    *,\n    s\n): pass",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), GIVEN)
+def test_parameter_that_every_call_gives(before: str, after: str) -> None:
+    """One that every call gives has no default: behind one that has some, it goes by its name alone."""
+    assert applied(before, lambda p: [AddParameter(p.statement("def"), "s", given=True)]) == after
+
+
 def test_parameters_in_the_order_of_the_plan() -> None:
     """Each of several parameters follows the one before."""
     before = "def f(a, b=1): pass\n"
