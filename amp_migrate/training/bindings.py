@@ -86,14 +86,39 @@ def unpacked(project: Project, module: Module, binding: ast.AST) -> list[ast.exp
         next(i for i, part in enumerate(display.elts) if part is binding),
         len(display.elts),
     )
-    if project.apex(module, statement.value.func) in _INITIALIZE and count == 2:
-        return _initialized(statement.value, place)
-    given = [value for callee in project.callees(statement.value) for value in returned(callee)]
-    parts = [
-        value.elts[place] if isinstance(value, ast.Tuple) and len(value.elts) == count else value
-        for value in given
-    ]
-    return parts or [statement.value]
+    found = list(_parts(project, module, statement.value, place, count, set()))
+    return found or [statement.value]
+
+
+def _parts(
+    project: Project,
+    module: Module,
+    value: ast.expr,
+    place: int,
+    count: int,
+    seen: set[Function],
+) -> Iterator[ast.expr]:
+    """Yield what stands at a place of `count` that a value gives, through functions that hand on what others return."""
+    if isinstance(value, ast.Tuple) and len(value.elts) == count:
+        yield value.elts[place]
+        return
+    if isinstance(value, ast.IfExp):
+        for way in (value.body, value.orelse):
+            yield from _parts(project, module, way, place, count, seen)
+        return
+    if not isinstance(value, ast.Call):
+        yield value
+        return
+    if project.apex(module, value.func) in _INITIALIZE and count == 2:
+        yield from _initialized(value, place)
+        return
+    callees = project.callees(value)
+    given = [(f.module, back) for f in callees if f not in seen for back in returned(f)]
+    seen.update(callees)
+    for where, back in given:
+        yield from _parts(project, where, back, place, count, seen)
+    if not callees:
+        yield value
 
 
 def _initialized(call: ast.Call, place: int) -> list[ast.expr]:

@@ -8,7 +8,7 @@ import pytest
 
 from amp_migrate.placement.steps.leaving import exits
 from amp_migrate.placement.steps.stepping import name_for_result, refuse_within, returned
-from amp_migrate.placement.steps.untrained import are_several, frozen_at_times, skipped_backward
+from amp_migrate.placement.steps.untrained import frozen_at_times, skipped_backward
 from amp_migrate.placement.steps.updates import updates
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.training.steps import Step, boundary, outermost_anchor
@@ -250,39 +250,6 @@ def test_a_test_that_steps_either_way_is_no_boundary() -> None:
     for step in training.unit.steps:
         assert boundary(step, backward.node) is None
         assert outermost_anchor(step) is training.statement("if a:")
-
-
-JOINT: dict[str, tuple[str, str, bool]] = {
-    "one": ("", "optimizer", False),
-    "a list of one": ("", "[optimizer]", False),
-    "two": ("", "[optimizer, second]", True),
-    "a tuple of two": ("", "(optimizer, second)", True),
-    "by a name": ("both = [optimizer, second]\n", "both", True),
-    "by a name of one": ("both = [optimizer]\n", "both", False),
-    "an attribute": (
-        "class Kept:\n    pass\nkept = Kept()\nkept.own = [optimizer, second]\n",
-        "kept.own",
-        True,
-    ),
-    "an attribute of another object": (
-        "class Kept:\n    pass\nclass Shown:\n    pass\nkept, shown = Kept(), Shown()\n"
-        "kept.own = optimizer\nshown.own = [optimizer, second]\n",
-        "kept.own",
-        False,
-    ),
-    "a comprehension": ("both = [o for o in every]\n", "both", True),
-}
-
-
-@pytest.mark.parametrize(("before", "given", "several"), JOINT.values(), ids=JOINT)
-def test_scale_loss_of_several_optimizers(before: str, given: str, several: bool) -> None:
-    """Apex skipped the steps of all of them together."""
-    body = (
-        BACKWARD.replace("loss, optimizer", f"loss, {given}") + "optimizer.step()\nsecond.step()\n"
-    )
-    training = Training(looped(FORWARD + body, SECOND + before))
-    (block,) = training.context.scaled.values()
-    assert are_several(training.unit, block) is several
 
 
 FROZEN: dict[str, tuple[str, bool]] = {
