@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from amp_migrate.apex.sites import Kind, Site
@@ -120,11 +120,19 @@ class Search:
             without = shut(known, arm)
             function = self._project.function_of(arm.module, arm.node)
             for node in function.own_nodes:
-                if not isinstance(node, ast.If) or node is arm.node:
-                    continue
-                narrower = Arm(arm.module, node, "body")
-                if is_shut(known, narrower, without) and node not in self.gone():
-                    self._add(narrower, False)
+                for narrower in self._sides(arm.module, node) if node is not arm.node else ():
+                    if is_shut(known, narrower, without) and node not in self.gone():
+                        self._add(narrower, False)
+
+    def _sides(self, module: Module, node: ast.AST) -> Iterator[Arm]:
+        """Yield the body of an ``if``, or the sides of a conditional expression that call something of Apex."""
+        if isinstance(node, ast.If):
+            yield Arm(module, node, "body")
+        elif isinstance(node, ast.IfExp):
+            for side, part in (("body", node.body), ("orelse", node.orelse)):
+                calls = (n for n in ast.walk(part) if isinstance(n, ast.Call))
+                if any(self._project.apex(module, call.func) for call in calls):
+                    yield Arm(module, node, side)
 
     def _opposite(self, arm: Arm) -> Arm | None:
         """Return the other side of the same test, where that goes as well."""

@@ -33,9 +33,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.apex.sites import MARKS
 from amp_migrate.dual.arms import Arm
 from amp_migrate.dual.cut import Cut, imports_instead
-from amp_migrate.facts.paths import defs
+from amp_migrate.facts.constants import string
+from amp_migrate.facts.paths import defs, path
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import (
     Decision,
@@ -108,13 +110,29 @@ def _put(guard: ast.Try) -> Iterator[tuple[ast.Name, object]]:
                 yield held, given.value
 
 
+def _asked(arm: Arm) -> str:
+    """Return what a test asks for beside the marks that Apex left on what it initialized, which nothing has any more."""
+    tree, test = arm.module.tree, arm.node.test
+    if arm.side == "body" and isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        kept = [part for part in test.values if not _asks_for_mark(part)]
+        if kept and len(kept) < len(test.values):
+            return " and ".join(map(tree.segment, kept))
+    return tree.segment(test)
+
+
+def _asks_for_mark(node: ast.expr) -> bool:
+    if not isinstance(node, ast.Call) or path(node.func) != "hasattr" or len(node.args) != 2:
+        return False
+    return string(node.args[1]) in MARKS
+
+
 def _notes(found: Cut) -> Iterator[Decision]:
     """Tell what becomes of runs that choose Apex."""
     loud = dict.fromkeys(found.raising, "raises now, as Apex is gone")
     chosen = [arm for arm in found.outermost() if arm not in found.along]
     quiet = {} if loud else dict.fromkeys(chosen, found.behind)
     for arm, what in (loud or quiet).items():
-        text = arm.module.tree.segment(arm.node.test)
+        text = _asked(arm) if arm in loud else arm.module.tree.segment(arm.node.test)
         advice = ""
         if arm in loud or _asks_more(found, arm):
             advice = "let scripts and option lists that choose Apex choose native AMP instead"
@@ -160,6 +178,8 @@ def _arm_edits(found: Cut, arm: Arm) -> Iterator[Edit]:
             yield Replace(tree.span(body[0]), _RAISE)
             for stmt in body[1:]:
                 yield Drop(tree.span(stmt))
+            if (asked := _asked(arm)) != tree.segment(arm.node.test):
+                yield ReplaceExpression(tree.span(arm.node.test), asked)
         elif arm.node.orelse or arm.side == "orelse":
             yield Hoist(tree.span(arm.node), "orelse" if arm.side == "body" else "body")
         elif _is_elif(tree, arm.node):
