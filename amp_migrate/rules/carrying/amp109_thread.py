@@ -66,6 +66,7 @@ from amp_migrate.plan.model import (
 from amp_migrate.project import Class, Function
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.rules.calls.scaler_made import class_attribute
+from amp_migrate.rules.carrying.annotations import longer
 from amp_migrate.scaler.reach.threads import Thread
 from amp_migrate.scaler.routes.places import last_assignment
 from amp_migrate.scaler.routes.slots import slot
@@ -83,7 +84,8 @@ def decide(context: Context) -> Iterator[Decision]:
         if maker.function in home.users:
             yield _chosen(context, maker)
     for function, sentence, edits in home.returning.edits():
-        yield _decision(function, sentence, edits)
+        listed = longer(function, context.spelling.plain_class)
+        yield _decision(function, sentence, [*edits, *listed])
     for function, sentence, imports in home.elsewhere.edits(home.resolved):
         yield _decision(function, sentence, [(function.module.path, edit) for edit in imports])
     yield from _carried(context)

@@ -1,0 +1,48 @@
+"""What functions say that they return, once they return the GradScaler too."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.facts.paths import path
+from amp_migrate.plan.model import Edit, ReplaceExpression
+from amp_migrate.project import Function
+
+_TUPLES = frozenset({"tuple", "Tuple", "typing.Tuple", "t.Tuple"})
+
+
+def longer(function: Function, cls: str) -> list[tuple[str, Edit]]:
+    """Return the edit that adds a class of torch to the values that an annotation lists, where the file has torch by name."""
+    node = function.node.returns if function.node is not None else None
+    if node is None or not _has_torch(function):
+        return []
+    parts = _listed(node)
+    if not parts:
+        return []
+    tree = function.module.tree
+    text = tree.segment(node, {parts[-1]: _followed(function, parts, cls)})
+    return [(function.module.path, ReplaceExpression(tree.span(node), text))]
+
+
+def _followed(function: Function, parts: list[ast.expr], cls: str) -> str:
+    """Return the last of some parts with one more behind it, on a line of its own where each has one."""
+    tree, last = function.module.tree, parts[-1]
+    span, alone = tree.span(last), all(p.lineno < last.lineno for p in parts[:-1])
+    start = 0 if function.node is None else function.node.col_offset
+    between = f",\n{' ' * (span.column - start)}" if alone and len(parts) > 1 else ", "
+    return f"{tree.segment(last)}{between}{cls}"
+
+
+def _listed(node: ast.expr) -> list[ast.expr]:
+    """Return the values that an annotation lists one by one: ``(Module, Optimizer)``, ``Tuple[Module, Optimizer]``."""
+    if isinstance(node, ast.Subscript) and path(node.value) in _TUPLES:
+        node = node.slice
+    parts = node.elts if isinstance(node, ast.Tuple) else []
+    endless = any(isinstance(part, ast.Constant) and part.value is ... for part in parts)
+    return [] if endless else parts
+
+
+def _has_torch(function: Function) -> bool:
+    module = function.module
+    bound = module.scopes.bindings(module.tree.module, "torch")
+    return bool(bound) and all(isinstance(b, ast.alias) and b.asname is None for b in bound)
