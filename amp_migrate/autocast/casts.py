@@ -20,7 +20,7 @@ from amp_migrate.flow.condition import (
 )
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.making.asked import Asked
-from amp_migrate.placement.making.at_hand import at_hand
+from amp_migrate.placement.making.at_hand import at_hand, without_cost
 from amp_migrate.placement.making.creation import Creation
 from amp_migrate.placement.making.later import Later
 from amp_migrate.plan.cannot import Cannot, spoken
@@ -151,7 +151,8 @@ class Casts:
             return seen or respelt
         scaling = self._scaling(creations)
         if seen and not training and not (scaling and function in self._unit.home.users):
-            return seen
+            held = scaling and without_cost(self._unit.home, function, node, self._creations)
+            return Told(f"{held}.is_enabled()", by_scaler=True) if held else seen
         if not scaling or not (self._unit.home.inits or self._unit.home.callers.alone):
             return seen or respelt or self._give_up(function, node, training)
         return self._by_scaler(function, node, training) or seen or respelt
@@ -189,8 +190,10 @@ class Casts:
     def _by_scaler(self, function: Function, node: ast.AST, training: bool) -> Told | None:
         """Return what the scaler says that is made where amp was chosen."""
         home, made = self._unit.home, self._creations
-        scaler = home.access(function, node) if training else at_hand(home, function, node, made)
-        if training:
+        if not training:
+            scaler = at_hand(home, function, node, made) or without_cost(home, function, node, made)
+        else:
+            scaler = home.access(function, node)
             asked_early(self._unit.project, made, function, node, scaler)
         return Told(f"{scaler}.is_enabled()", by_scaler=True) if scaler is not None else None
 
@@ -252,12 +255,7 @@ class Casts:
         if not text:
             message = f"the programs that run {who} turn AMP on under different conditions"
             advice = f"pass the flag that turns AMP on to {who}, then run again"
-        raise Cannot(
-            "AMP901",
-            *function.at(node),
-            message,
-            advice,
-        )
+        raise Cannot("AMP901", *function.at(node), message, advice)
 
     def _of(self, function: Function) -> list[Creation]:
         """Return the initializes whose program can run a function; all where that is not known."""

@@ -103,11 +103,9 @@ class Move:
 class AddParameter:
     """Give a function a parameter, last before keyword-only ones and ``**kwargs``; behind ``*args`` it is one of them.
 
-    Where all parameters (but ``self``) are keyword-only, so is the new one.
-
-    `function` is the span of the def. Where an earlier parameter has a default, so must this one:
-    `default` None then means the text "None", or if it is `given` in every call, that it is keyword-only.
-    A docstring that lists parameters gets a line (`doc`).
+    Where all parameters (but ``self``) are keyword-only, so is the new one. `function` is the span of the def. Where an
+    earlier parameter has a default, `default` None means the text "None", or if the new one is `given` in every call,
+    that it is keyword-only. A docstring that lists parameters gets a line (`doc`).
     """
 
     function: Span

@@ -51,6 +51,32 @@ def at_hand(home: Home, function: Function, node: ast.AST, creations: list[Creat
         home.constructs = True
 
 
+def without_cost(
+    home: Home, function: Function, node: ast.AST, creations: list[Creation]
+) -> str | None:
+    """Return how an evaluation reaches the scaler that its object keeps from the start, or that the function around it made before it."""
+    owner = function.method
+    if owner.cls is not None and home.reads_own(owner) and home.is_attribute(owner):
+        return at_hand(home, function, node, creations)
+    if not _is_made_above(home, function, creations):
+        return None
+    try:
+        return home.access(function, node)
+    except Cannot:
+        return None
+
+
+def _is_made_above(home: Home, function: Function, creations: list[Creation]) -> bool:
+    """Tell whether the function around one was given the scaler, or has made it where it defines that one."""
+    around = function.parent
+    if around is None or function.node is None:
+        return False
+    made = [c for c in creations if c.site in home.inits.get(around, [])]
+    tree = around.module.tree
+    above = bool(made) and all(dominates(tree, c.top, function.node) for c in made)
+    return above or around in home.threads
+
+
 def _of_file(home: Home, function: Function, node: ast.AST) -> str | None:
     """Return the GradScaler that is a variable of its file, which is there from the start, and off until it is made."""
     if not any(function.module is made.module for made in home.inits):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.facts.paths import path
+from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import Edit, ReplaceExpression
 from amp_migrate.project import Function
 
@@ -27,10 +28,17 @@ def longer(function: Function, cls: str) -> list[tuple[str, Edit]]:
 def _followed(function: Function, parts: list[ast.expr], cls: str) -> str:
     """Return the last of some parts with one more behind it, on a line of its own where each has one."""
     tree, last = function.module.tree, parts[-1]
-    span, alone = tree.span(last), all(p.lineno < last.lineno for p in parts[:-1])
-    start = 0 if function.node is None else function.node.col_offset
-    between = f",\n{' ' * (span.column - start)}" if alone and len(parts) > 1 else ", "
+    alone = len(parts) > 1 and all(part.lineno < last.lineno for part in parts[:-1])
+    between = (
+        f",\n{_indent(tree, last).removeprefix(_indent(tree, function.node))}" if alone else ", "
+    )
     return f"{tree.segment(last)}{between}{cls}"
+
+
+def _indent(tree: Tree, node: ast.AST | None) -> str:
+    """Return what stands before a node on its line."""
+    span = tree.span(node or tree.module)
+    return tree.lines[span.line - 1][: span.column]
 
 
 def _listed(node: ast.expr) -> list[ast.expr]:
