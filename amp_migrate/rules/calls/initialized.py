@@ -12,6 +12,7 @@ from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import path, same
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Project
+from amp_migrate.project.rounds import graphs
 from amp_migrate.rules.base import Context
 from amp_migrate.training.origins.meant import may_be_none, never_none, taken_apart
 
@@ -134,7 +135,7 @@ def restored(project: Project, site: Site, options: Options) -> dict[str, ast.As
         if name is None:
             break
         found[name] = stmt  # type: ignore[assignment]
-    alone = {name: stmt for name, stmt in found.items() if _read_once(site, name)}
+    alone = {n: s for n, s in found.items() if _read_once(site, n) or _reads(project, site, s)}
     return {n: s for n, s in alone.items() if _is_stored(project, s.targets[0])}
 
 
@@ -173,9 +174,26 @@ def _read_once(site: Site, name: str) -> bool:
     return len(uses) == 2 and not any(name in n.names for n in outer)
 
 
+def _reads(project: Project, site: Site, stmt: ast.Assign) -> bool:
+    """Tell whether nothing but a statement reads what an initialize bound to a local of its function, whatever its name holds elsewhere."""
+    scope, read, module = site.function.node, stmt.value, site.module
+    if scope is None or not isinstance(read, ast.Name) or module.scopes.owner(read) is not scope:
+        return False
+    others = [n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == read.id]
+    loads = [n for n in others if n is not read and isinstance(n.ctx, ast.Load | ast.Del)]
+    if any(project.function_of(module, n) is not site.function for n in others):
+        return False
+    graph = graphs(project).of(site.function.scope)
+    bound = set(graph.bound_before(read))
+    return len(bound) == 1 and not any(bound & set(graph.bound_before(n)) for n in loads)
+
+
 def _is_stored(project: Project, target: ast.expr) -> bool:
-    """Tell whether an assignment to a dotted name does no more than to store."""
+    """Tell whether an assignment to a dotted name or to an item does no more than to store."""
+    names = {function.name for function in project.functions() if function.cls is not None}
+    if isinstance(target, ast.Subscript):
+        plain = isinstance(target.slice, ast.Name | ast.Constant) and path(target.value) is not None
+        return plain and "__setitem__" not in names
     if path(target) is None or not isinstance(target, ast.Attribute):
         return False
-    names = {function.name for function in project.functions() if function.cls is not None}
     return not names & {target.attr, "__setattr__"}

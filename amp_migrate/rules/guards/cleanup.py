@@ -17,6 +17,7 @@ from amp_migrate.plan.model import (
     Replace,
     ReplaceExpression,
 )
+from amp_migrate.rules.guards.loops import does_nothing
 from amp_migrate.source.span import Span
 
 
@@ -133,15 +134,14 @@ class _Emptied:
             return True
         blocks = self._blocks(stmt)
         states = [[self.visit(s) for s in block] for block in blocks]
-        if (
-            not isinstance(stmt, ast.If | ast.Try)
-            or span in self._taken
-            or not any(map(any, states))
-        ):
+        if span in self._taken or not any(map(any, states)):
             return False
         if isinstance(stmt, ast.Try):
             return self._try(stmt, span)
-        return self._test(stmt, span)
+        if isinstance(stmt, ast.For):
+            gone = all(map(self._is_gone, stmt.body)) and does_nothing(self._tree, stmt)
+            return gone and self._drop(span)
+        return isinstance(stmt, ast.If) and self._test(stmt, span)
 
     @staticmethod
     def _blocks(stmt: ast.stmt) -> list[list[ast.stmt]]:

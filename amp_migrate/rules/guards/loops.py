@@ -1,0 +1,79 @@
+"""Loops of which nothing is left but that they count or go through what stays as it is."""
+
+from __future__ import annotations
+
+import ast
+
+from amp_migrate.facts.paths import path
+from amp_migrate.facts.tree import Tree
+
+_VIEWS = frozenset({"items", "keys", "values"})
+_THROUGH = frozenset({"enumerate", "reversed", "zip"})
+_COLLECTIONS = (ast.List, ast.Tuple, ast.Dict, ast.ListComp, ast.DictComp)
+
+
+def does_nothing(tree: Tree, loop: ast.For) -> bool:
+    """Tell whether an empty loop uses nothing up, and nothing reads what it binds."""
+    names = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    plain = all(isinstance(n, ast.Name | ast.Tuple | ast.Store) for n in ast.walk(loop.target))
+    return plain and not loop.orelse and _stays(tree, loop.iter) and not _is_read(tree, loop, names)
+
+
+def _stays(tree: Tree, node: ast.expr) -> bool:
+    """Tell whether going through something leaves it as it is: it counts, or it is a collection and no iterator."""
+    if not isinstance(node, ast.Call):
+        return _is_collection(tree, node)
+    if node.keywords:
+        return False
+    name = path(node.func) or ""
+    if name == "range":
+        return all(_is_number(given) for given in node.args)
+    if name in _THROUGH:
+        return all(_stays(tree, given) for given in node.args)
+    return name.rpartition(".")[2] in _VIEWS and "." in name and not node.args
+
+
+def _is_number(node: ast.expr) -> bool:
+    if isinstance(node, ast.Call):
+        return path(node.func) == "len" and all(path(given) is not None for given in node.args)
+    return isinstance(node, ast.Constant) or path(node) is not None
+
+
+def _is_collection(tree: Tree, node: ast.expr) -> bool:
+    """Tell whether a display stands for an expression, or a name is bound to nothing else."""
+    if isinstance(node, _COLLECTIONS):
+        return True
+    if not isinstance(node, ast.Name):
+        return False
+    scope = tree.scope(node)
+    bound = [n for n in ast.walk(scope) if _binds(n, node.id)]
+    values = [tree.parent(n) for n in bound]
+    return bool(values) and all(
+        isinstance(up, ast.Assign) and isinstance(up.value, _COLLECTIONS) for up in values
+    )
+
+
+def _binds(node: ast.AST, name: str) -> bool:
+    if isinstance(node, ast.arg):
+        return node.arg == name
+    return isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
+
+
+def _is_read(tree: Tree, loop: ast.For, names: set[str]) -> bool:
+    """Tell whether something reads a name that a loop binds, outside of it and of other loops that bind it."""
+    own = set(ast.walk(loop))
+    for node in ast.walk(tree.scope(loop)):
+        if isinstance(node, ast.Name) and node.id in names and node not in own:
+            if isinstance(node.ctx, ast.Load) and not _is_bound_around(tree, node):
+                return True
+    return False
+
+
+def _is_bound_around(tree: Tree, name: ast.Name) -> bool:
+    """Tell whether a loop or a comprehension around a name binds it."""
+    for up in tree.ancestors(name):
+        targets = [up.target] if isinstance(up, ast.For) else []
+        targets += [part.target for part in getattr(up, "generators", [])]
+        if any(_binds(n, name.id) for target in targets for n in ast.walk(target)):
+            return True
+    return False
