@@ -7,8 +7,14 @@ from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
-from amp_migrate.plan.model import Wrap
-from amp_migrate.rewrite.blocks.comments import speaks_of_apex, split_attached, without_apex
+from amp_migrate.plan.model import Replace, Wrap
+from amp_migrate.rewrite.blocks.comments import (
+    calls_apex,
+    speaks_of_apex,
+    split_attached,
+    without_apex,
+    without_name,
+)
 from amp_migrate.rewrite.blocks.lines import Element, Gap, Statement, bare, is_blank, statements
 from amp_migrate.rewrite.blocks.statements import Part, Statements
 from amp_migrate.rewrite.errors import EditError
@@ -76,7 +82,10 @@ def _above(index: Index, statement: cst.CSTNode, lines: list[cst.EmptyLine]) -> 
         return without_apex(lines)
     if statement in index.leaving:
         return split_attached(lines)[0]
-    return lines
+    edit = index.changes.get(statement)
+    if edit is None or (isinstance(edit, Replace) and calls_apex(edit.text)):
+        return lines
+    return without_name(lines)
 
 
 def _line_slots(make: Statements, old: Line, new: cst.SimpleStatementLine) -> list[Slot]:

@@ -12,6 +12,9 @@ _APEX = re.compile(
     r"|(scaled?_|loss[ -]scal)|opt_level|network_to_half",
     re.IGNORECASE,
 )
+_NAME = re.compile(r"\bapex\b", re.IGNORECASE)
+_SAYS = re.compile(r"\w")
+_CALLS = re.compile(r"\bapex\b|(?<![\w.])amp\.")
 _DIRECTIVE = re.compile(r"#\s*(noqa|type:|pragma|pylint|pyright|mypy|ruff|fmt|isort|nosec)")
 _FILE_COMMENT = re.compile(r"#!|#.*coding[:=]")
 
@@ -19,6 +22,11 @@ _FILE_COMMENT = re.compile(r"#!|#.*coding[:=]")
 def speaks_of_apex(comment: str) -> bool:
     """Tell whether a comment is about Apex or mixed precision."""
     return _APEX.search(comment) is not None
+
+
+def calls_apex(text: str) -> bool:
+    """Tell whether a statement uses Apex still."""
+    return _CALLS.search(text) is not None
 
 
 def split_attached(
@@ -53,6 +61,19 @@ def without_apex(lines: Sequence[cst.EmptyLine]) -> list[cst.EmptyLine]:
     while kept and kept[-1].comment is not None and speaks_of_apex(kept[-1].comment.value):
         kept.pop()
     return kept
+
+
+def without_name(lines: Sequence[cst.EmptyLine]) -> list[cst.EmptyLine]:
+    """Return the lines above a statement that becomes another, less the comment directly above it from where it speaks of Apex.
+
+    One that does not name Apex may still hold.
+    """
+    upper, attached = split_attached(lines)
+    said = [line.comment.value for line in attached if line.comment is not None]
+    if not any(map(_NAME.search, said)):
+        return list(lines)
+    cut = next(i for i, text in enumerate(said) if speaks_of_apex(text))
+    return [*upper, *(attached[:cut] if any(map(_SAYS.search, said[:cut])) else ())]
 
 
 def own_lines(comments: Iterable[str]) -> list[cst.EmptyLine]:
