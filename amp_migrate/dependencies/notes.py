@@ -8,8 +8,15 @@ from collections.abc import Iterable, Iterator
 
 from amp_migrate.dependencies.files import naming_apex
 from amp_migrate.dependencies.lines import Line, asking
+from amp_migrate.dependencies.options import (
+    DECLARES,
+    declared,
+    forgotten,
+    parsed,
+    span_of,
+    spoken,
+)
 from amp_migrate.dependencies.stale import stale
-from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import argument
 from amp_migrate.plan.model import Finding, Status
 from amp_migrate.report import FileChange, Report
@@ -19,7 +26,6 @@ from amp_migrate.source.span import Span
 
 CODE = "AMP309"
 _APEX = re.compile(r"\bapex\b", re.I)
-_OPTIONS = ("add_argument", "option")
 
 
 def look(report: Report, paths: Iterable[str], settings: Settings) -> None:
@@ -40,7 +46,7 @@ def look(report: Report, paths: Iterable[str], settings: Settings) -> None:
         if not _remove(report, source, {line.number for line in gone}):
             gone = []
         report.findings += [_finding(name, line, line in gone) for line in found]
-    report.findings += [item for source in report.sources.values() for item in _helps(source)]
+    report.findings += _helps(report)
     report.findings += [item for change in report.changes for item in stale(change, CODE)]
     report.findings.sort(key=lambda item: (item.path, item.span, item.code))
 
@@ -87,26 +93,29 @@ def _finding(path: str, line: Line, gone: bool) -> Finding:
     return Finding(path, span, CODE, Status.NOTE, message, advice)
 
 
-def _helps(source: Source) -> Iterator[Finding]:
-    """Yield the options whose help text speaks of Apex."""
-    if not source.path.endswith((".py", ".pyw", ".ipynb")):
-        return
-    if "help" not in source.text or not _APEX.search(source.text):
-        return
-    try:
-        tree = ast.parse(source.text)
-    except (SyntaxError, ValueError, RecursionError):
-        return
-    for node in every(tree):
-        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in _OPTIONS:
-            given = argument(node, "help")
-            if given is not None and _APEX.search(ast.unparse(given)):
-                lines = source.text.split("\n")
-                last = given.end_lineno or given.lineno
-                end = len(lines[last - 1])
-                column = min(given.col_offset, len(lines[given.lineno - 1]))
-                span = Span(given.lineno, column, last, end)
-                option = next((ast.unparse(a) for a in node.args), "an option")
-                message = f"the help text of {option} speaks of Apex"
-                advice = "say what the option does now"
-                yield Finding(source.path, span, CODE, Status.NOTE, message, advice)
+def _helps(report: Report) -> Iterator[Finding]:
+    """Yield the options whose help text speaks of Apex, and those that nothing reads once it is gone."""
+    now = {name: source.text for name, source in report.sources.items() if _is_code(name)}
+    now |= {change.path: change.text for change in report.changes if change.path in now}
+    changed = [(change.source.text, change.text) for change in report.changes if change.path in now]
+    unread = {(path, spoken(call)) for path, call in forgotten(changed, now)}
+    for source in report.sources.values():
+        if not _is_code(source.path) or not any(map(source.text.__contains__, DECLARES)):
+            continue
+        tree = parsed(source.text)
+        for call in declared(tree) if tree is not None else ():
+            help_text = argument(call, "help")
+            if (source.path, spoken(call)) in unread and call.args:
+                message = f"nothing reads {spoken(call)} any more: it only told Apex what to do"
+                advice = "delete it, or say in its help text that it does nothing, where scripts still pass it"
+                span = span_of(call.args[0], source.text)
+            elif help_text is not None and _APEX.search(ast.unparse(help_text)):
+                message = f"the help text of {spoken(call)} speaks of Apex"
+                advice, span = "say what the option does now", span_of(help_text, source.text)
+            else:
+                continue
+            yield Finding(source.path, span, CODE, Status.NOTE, message, advice)
+
+
+def _is_code(path: str) -> bool:
+    return path.endswith((".py", ".pyw", ".ipynb"))

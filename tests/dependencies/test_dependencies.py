@@ -180,3 +180,41 @@ def test_ignored_folders_are_left_alone(folder: Path) -> None:
     (folder / "venv/requirements.txt").write_text("apex\n")
 
     assert noted() == set()
+
+
+OPTIONS = """import argparse
+import torch
+import torch.nn.functional as F
+from apex import amp
+from settings import given
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--level", default="O1", help="how apex casts")
+parser.add_argument("--keep-batchnorm-fp32", default=None, help="for apex")
+parser.add_argument("-v", "--verbosity", dest="noise", type=int, default=0)
+parser.add_argument("--scale-window", default=0)
+parser.add_argument("--width", type=int, default=3)
+args = parser.parse_args()
+model = torch.nn.Linear(args.width, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+model, optimizer = amp.initialize(
+    model, optimizer, args.level != "O0", keep_batchnorm_fp32=args.keep_batchnorm_fp32, verbosity=args.noise
+)
+given(args, args.scale_window)
+for x in torch.randn(4, 5, 3):
+    loss = F.mse_loss(model(x), x[:, :2])
+    optimizer.zero_grad()
+    with amp.scale_loss(loss, optimizer) as scaled_loss:
+        scaled_loss.backward()
+    optimizer.step()
+"""
+
+
+def test_options_that_nothing_reads_any_more_are_named(folder: Path) -> None:
+    """An option that another file reads by its name, in a text as well, is none of them."""
+    (folder / "train.py").write_text(OPTIONS)
+    (folder / "settings.py").write_text("def given(args, window):\n    print(args.width, window)\n")
+    assert noted() == {("train.py", 8), ("train.py", 9), ("train.py", 10)}
+
+    (folder / "settings.py").write_text("def given(args, window):\n    print(vars(args)['noise'])\n")
+    assert noted() == {("train.py", 8), ("train.py", 9)}

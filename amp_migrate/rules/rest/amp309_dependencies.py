@@ -2,8 +2,8 @@
 
 ## What it does
 Names the lines of requirements.txt, environment.yml, setup.py, setup.cfg, pyproject.toml, Dockerfiles, shell scripts
-and notebooks (`!pip install`) that install Apex, the help texts of options that speak of it, and in migrated files the
-messages, docstrings and comments that do, and files in which nothing is left, once no code of the project imports it. With `--dependencies` the lines go that hold nothing else: a line of requirements.txt, an item of a list.
+and notebooks (`!pip install`) that install Apex, the help texts of options that speak of it, options that nothing reads any
+more, and in migrated files the messages, docstrings and comments that do, and files in which nothing is left, once no code of the project imports it. With `--dependencies` the lines go that hold nothing else: a line of requirements.txt, an item of a list.
 
 ## Why
 An installation that still builds Apex takes long and may fail, for nothing. On PyPI `apex` is another package.
