@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable, Iterator
 
-from amp_migrate.facts.paths import is_super, path, walk
+from amp_migrate.facts.paths import all_given, is_super, path, walk
 from amp_migrate.plan.model import Decision, Insert, Status
 from amp_migrate.project import Function, Module
 from amp_migrate.project.rounds import may_follow, may_start, runs_before
@@ -92,6 +92,18 @@ def _comes_first(
     return follows and may_start(project, function, block, [node])
 
 
+def _has_no_weights(context: Context, call: ast.Call) -> bool:
+    """Tell whether a call is of static methods that run no network, on nothing but variables."""
+    forwards = context.unit.forwards
+    callees = context.unit.project.callees(call)
+    body = [(f.module, stmt) for f in callees if f.node is not None for stmt in f.node.body]
+    runs = any(forwards.strength(module, stmt) is Forward.NETWORK for module, stmt in body)
+    static = bool(callees) and all(callee.is_static for callee in callees)
+    return (
+        static and not runs and all(isinstance(a, ast.Name | ast.Constant) for a in all_given(call))
+    )
+
+
 def _run(context: Context, module: Module, node: ast.AST, first: bool) -> Iterator[Hashable]:
     """Yield by what a call runs a network: the path that is called, `super()` for a method of a base class.
 
@@ -105,6 +117,8 @@ def _run(context: Context, module: Module, node: ast.AST, first: bool) -> Iterat
         if is_super(func.value):
             yield "super()"
     elif context.unit.forwards.call(module, node) is Forward.NETWORK:
+        if _has_no_weights(context, node):
+            return
         groups = project.values.groups(module, func)
         yield path(func) or ""
         yield from groups if first else (*groups, *((_PART, name) for name in groups))
