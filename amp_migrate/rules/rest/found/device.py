@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from amp_migrate.facts.paths import argument, defs, path, walk
 from amp_migrate.project import Function, Module, Project
+from amp_migrate.project.reach import where_set
 from amp_migrate.rules.rest.found.calls import is_constant
 
 CURRENT = "torch.cuda.current_device()"
@@ -27,6 +28,8 @@ def device(project: Project, module: Module, call: ast.Call) -> str:
     texts = {path(node) for _, node in own or given}
     text = texts.pop() if len(texts) == 1 else None
     if text is not None and own and _is_bound_once(module, own[0][1], call):
+        return text
+    if text is not None and own and _is_kept(project, module, here, own[0][1]):
         return text
     if text is None or "." not in text or not stays(project, module, text.rpartition(".")[2]):
         return CURRENT
@@ -91,6 +94,18 @@ def _is_bound_once(module: Module, node: ast.expr, call: ast.Call) -> bool:
         return False
     scopes = module.scopes
     return scopes.sees(scopes.scope_of(call), node) and len(scopes.bound(node)) == 1
+
+
+def _is_kept(project: Project, module: Module, function: Function, node: ast.expr) -> bool:
+    """Tell whether a device is an attribute of the own object that its constructors alone set."""
+    if not isinstance(node, ast.Attribute) or not function.is_receiver(node.value):
+        return False
+    written = [
+        project.function_of(where, stored).name
+        for where, stored in where_set(project, node.attr)
+        if project.values.same(module, node.value, where, stored.value)
+    ]
+    return bool(written) and set(written) == {"__init__"}
 
 
 def _given(project: Project, module: Module) -> Iterator[tuple[Function, ast.expr]]:
