@@ -216,5 +216,7 @@ def test_options_that_nothing_reads_any_more_are_named(folder: Path) -> None:
     (folder / "settings.py").write_text("def given(args, window):\n    print(args.width, window)\n")
     assert noted() == {("train.py", 8), ("train.py", 9), ("train.py", 10)}
 
-    (folder / "settings.py").write_text("def given(args, window):\n    print(vars(args)['noise'])\n")
+    (folder / "settings.py").write_text(
+        "def given(args, window):\n    print(vars(args)['noise'])\n"
+    )
     assert noted() == {("train.py", 8), ("train.py", 9)}

@@ -26,10 +26,17 @@ _OF_FIRST = frozenset({"operator.call", "operator.methodcaller()"})
 class Callables:
     """Follows the values that run one of some networks."""
 
-    def __init__(self, project: Project, objects: Objects, networks: frozenset[int]) -> None:
+    def __init__(
+        self,
+        project: Project,
+        objects: Objects,
+        networks: frozenset[int],
+        holders: frozenset[int],
+    ) -> None:
         self._project = project
         self._objects = objects
         self._networks = networks
+        self._holding = holders
         self._given = Given(project, objects)
 
     def run(self, module: Module, call: ast.Call) -> bool:
@@ -38,8 +45,12 @@ class Callables:
             return True
         if call.args and self._runs_first(module, call):
             return self._runs(module, call.args[0], set())
-        given = is_given(call) and not self._is_own(module, call)
-        given = given or evaluates_given(self._project, module, call)
+        evaluated = evaluates_given(self._project, module, call)
+        if evaluated and isinstance(call.func, ast.Attribute):
+            held = self._objects.groups(module, call.func.value)
+            if self._objects.origins(held) & self._holding:
+                return True
+        given = evaluated or (is_given(call) and not self._is_own(module, call))
         return given and any(self._runs(module, a, set()) for a in all_given(call))
 
     def _runs_first(self, module: Module, call: ast.Call) -> bool:

@@ -95,7 +95,8 @@ class Networks:
 
     @cached_property
     def _callables(self) -> Callables:
-        return Callables(self._project, self._objects, self.running)
+        holding = self.running - self._groups
+        return Callables(self._project, self._objects, self.running, holding)
 
     def _held(self, module: Module, node: ast.expr) -> frozenset[int]:
         return self._objects.origins(self._objects.groups(module, node))

@@ -10,6 +10,7 @@ from amp_migrate.facts.paths import all_given, path
 from amp_migrate.project import Module, Project
 from amp_migrate.project.once import once
 from amp_migrate.training.forwards.forwards import makes_module
+from amp_migrate.training.forwards.unseen import evaluates
 
 _CALLS = frozenset({"__call__", "forward"})
 # Methods that of all that is called as a function networks alone have, by how many arguments they may get.
@@ -102,6 +103,7 @@ def _given(call: ast.Call) -> Iterator[ast.expr]:
 
 
 def called(call: ast.Call) -> ast.expr:
-    """Return the object that a call is of, by itself or by its ``forward``."""
+    """Return the object that a call is of, by itself, by its ``forward`` or by what evaluates the network that it keeps."""
     func = call.func
-    return func.value if isinstance(func, ast.Attribute) and func.attr in _CALLS else func
+    runs = isinstance(func, ast.Attribute) and (func.attr in _CALLS or evaluates(func.attr))
+    return func.value if runs and isinstance(func, ast.Attribute) else func

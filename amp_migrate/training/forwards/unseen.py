@@ -16,14 +16,16 @@ from amp_migrate.training.beliefs import (
 _KNOWN = PACKAGES_WITHOUT_CASTS | {"apex", "torch"}
 
 
-def evaluates_given(project: Project, module: Module, call: ast.Call) -> bool:
-    """Tell whether what is called lies out of sight, and has a name of what evaluates a network."""
-    name = tail(call)
+def evaluates(name: str) -> bool:
+    """Tell whether a function or method is called as what evaluates a network."""
     if not EVALUATES.search(name) or EVALUATES_NOTHING.search(name):
         return False
-    if name.startswith(BEGINS_HOUSEKEEPING):
-        return False
-    if project.callees(call) or project.constructed(call):
+    return not name.startswith(BEGINS_HOUSEKEEPING)
+
+
+def evaluates_given(project: Project, module: Module, call: ast.Call) -> bool:
+    """Tell whether what is called lies out of sight, and has a name of what evaluates a network."""
+    if not evaluates(tail(call)) or project.callees(call) or project.constructed(call):
         return False
     if module.scopes.builtin(call.func) is not None:
         return False

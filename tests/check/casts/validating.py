@@ -67,7 +67,7 @@ def main(batches):
 main([])
 """
 _SEEN = """import torch.nn.functional as F
-from inspection import inference_on_dataset
+from inspection import Judge, inference_on_dataset
 import torch
 from apex import amp
 
@@ -77,6 +77,7 @@ class Trainer:
         net = experiment.network()
         self.optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
         self.net, self.optimizer = amp.initialize(net, self.optimizer, opt_level="O1")
+        self.judge = Judge(self.net)
 
     def train(self, judge):
         for x, y in self.batches:
@@ -88,10 +89,11 @@ class Trainer:
         kept = self.net
         print(inference_on_dataset(kept, self.batches))
         print(judge.test(self.batches, net=kept))
+        print(self.judge.evaluate())
         return self.experiment.eval(kept, self.batches)
 """
 _UNSEEN = """import torch.nn.functional as F
-from inspection import inference_on_dataset
+from inspection import Judge, inference_on_dataset
 import torch
 
 class Trainer:
@@ -101,6 +103,7 @@ class Trainer:
         self.optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
         self.net = net
         self.scaler = torch.cuda.amp.GradScaler()
+        self.judge = Judge(self.net)
 
     def train(self, judge):
         for x, y in self.batches:
@@ -116,6 +119,8 @@ class Trainer:
         with torch.cuda.amp.autocast():
             print(judge.test(self.batches, net=kept))
         with torch.cuda.amp.autocast():
+            print(self.judge.evaluate())
+        with torch.cuda.amp.autocast():
             return self.experiment.eval(kept, self.batches)
 """
 _CAST = """        with torch.cuda.amp.autocast():
@@ -126,6 +131,7 @@ _FLAT = """        {0}
 _OUT_OF_SIGHT = {
     "a function of a library": "print(inference_on_dataset(kept, self.batches))",
     "an object that is handed in": "print(judge.test(self.batches, net=kept))",
+    "what keeps the network": "print(self.judge.evaluate())",
     "an attribute": "return self.experiment.eval(kept, self.batches)",
 }
 _BOTH, _OWN = 'validates or engine == "torch"', 'engine == "torch" and not validates'
