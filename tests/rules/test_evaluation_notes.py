@@ -93,3 +93,44 @@ def test_a_network_that_is_initialized_before_it_is_evaluated_is_not_called_cast
     result = migrate([Source.from_bytes("a.py", text)], Settings())
     assert all(outcome.after is not None for outcome in result.outcomes)
     assert not [f for f in result.plan.findings() if "Apex was never on" in f.message]
+
+
+SCORED = """\
+import torch
+from apex.optimizers import FP16_Optimizer, FusedAdam
+
+
+def main(args, batches, held):
+    if args.do_train:
+        network = torch.nn.Linear(3, 2)
+        if args.fp16:
+            network.half()
+        network.cuda()
+        optimizer = FusedAdam(network.parameters(), lr=0.1)
+        if args.fp16:
+            optimizer = FP16_Optimizer(optimizer, dynamic_loss_scale=True)
+        for x, y in batches:
+            loss = torch.nn.functional.mse_loss(network(x), y)
+            if args.fp16:
+                optimizer.backward(loss)
+            else:
+                loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        torch.save(network.state_dict(), "net.pt")
+    network = torch.nn.Linear(3, 2)
+    network.load_state_dict(torch.load("net.pt"))
+    if args.fp16:
+        network.half()
+    network.cuda()
+    with torch.no_grad():
+        return [network(x) for x in held]
+"""
+
+
+def test_what_only_tests_in_fp16_has_no_loss_scale_to_speak_of() -> None:
+    result = migrate([Source.from_bytes("a.py", SCORED.encode())], Settings())
+    assert all(outcome.after is not None for outcome in result.outcomes)
+    messages = [f.message for f in result.plan.findings() if f.code == "AMP102"]
+    assert len([m for m in messages if m.startswith("growth_interval")]) == 1
+    assert len([m for m in messages if "weights stay fp32" in m]) == 2

@@ -57,6 +57,8 @@ _FP16 = "to keep fp16 weights, drop AMP here: .half() on the model and on its in
 
 RULE = Rule("AMP102", "amp.initialize becomes a GradScaler", Safety.FAITHFUL, order=10)
 
+_OF_SCALER = ("growth_interval", "loss_scale=", "the static loss scale")
+
 
 def decide(context: Context) -> Iterator[Decision]:
     """Replace every initialize of the unit."""
@@ -85,7 +87,8 @@ def decide(context: Context) -> Iterator[Decision]:
                 "from places that cannot pass it on"
             )
             yield decision(RULE, Status.NOTE, site.module, site.node, message)
-        for remark in options.remarks:
+        made = creation is not None
+        for remark in (r for r in options.remarks if made or not r.startswith(_OF_SCALER)):
             yield decision(RULE, Status.NOTE, site.module, site.node, remark)
         if creation is not None and options.pinned is None and are_together(unit, creation):
             yield decision(RULE, Status.NOTE, site.module, site.node, _APART, advice=_ONE)
