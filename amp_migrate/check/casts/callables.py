@@ -14,7 +14,7 @@ from amp_migrate.training.beliefs import RUNS_GIVEN, WRAPS_GIVEN
 from amp_migrate.training.bindings import bound_value
 from amp_migrate.training.forwards.forwards import is_housekeeping
 from amp_migrate.training.forwards.given import Given
-from amp_migrate.training.forwards.unseen import evaluates_given
+from amp_migrate.training.forwards.unseen import evaluates_given, evaluates_own
 from amp_migrate.training.objects import Objects
 
 _OF_POOLS = frozenset({"map", "starmap"})
@@ -46,7 +46,7 @@ class Callables:
         if call.args and self._runs_first(module, call):
             return self._runs(module, call.args[0], set())
         evaluated = evaluates_given(self._project, module, call)
-        if evaluated and isinstance(call.func, ast.Attribute):
+        if evaluated and isinstance(call.func, ast.Attribute) and evaluates_own(call.func.attr):
             held = self._objects.groups(module, call.func.value)
             if self._objects.origins(held) & self._holding:
                 return True

@@ -10,7 +10,7 @@ from amp_migrate.facts.paths import all_given, path
 from amp_migrate.project import Module, Project
 from amp_migrate.project.once import once
 from amp_migrate.training.forwards.forwards import makes_module
-from amp_migrate.training.forwards.unseen import evaluates
+from amp_migrate.training.forwards.unseen import evaluates_own
 
 _CALLS = frozenset({"__call__", "forward"})
 # Methods that of all that is called as a function networks alone have, by how many arguments they may get.
@@ -105,5 +105,5 @@ def _given(call: ast.Call) -> Iterator[ast.expr]:
 def called(call: ast.Call) -> ast.expr:
     """Return the object that a call is of, by itself, by its ``forward`` or by what evaluates the network that it keeps."""
     func = call.func
-    runs = isinstance(func, ast.Attribute) and (func.attr in _CALLS or evaluates(func.attr))
+    runs = isinstance(func, ast.Attribute) and (func.attr in _CALLS or evaluates_own(func.attr))
     return func.value if runs and isinstance(func, ast.Attribute) else func

@@ -10,6 +10,7 @@ from amp_migrate.training.beliefs import (
     BEGINS_HOUSEKEEPING,
     EVALUATES,
     EVALUATES_NOTHING,
+    KEEPS_HOUSE,
     PACKAGES_WITHOUT_CASTS,
 )
 
@@ -21,6 +22,11 @@ def evaluates(name: str) -> bool:
     if not EVALUATES.search(name) or EVALUATES_NOTHING.search(name):
         return False
     return not name.startswith(BEGINS_HOUSEKEEPING)
+
+
+def evaluates_own(name: str) -> bool:
+    """Tell whether a method is called as what evaluates a network that its object keeps: ``eval()`` only sets a mode."""
+    return evaluates(name) and name not in KEEPS_HOUSE
 
 
 def evaluates_given(project: Project, module: Module, call: ast.Call) -> bool:
