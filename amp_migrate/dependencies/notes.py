@@ -26,14 +26,21 @@ from amp_migrate.source.span import Span
 
 CODE = "AMP309"
 _APEX = re.compile(r"\bapex\b", re.I)
+_IMPORTS = re.compile(r"^\s*(import|from)\s+apex\b", re.M)
 
 
 def look(report: Report, paths: Iterable[str], settings: Settings) -> None:
     """Note what asks for Apex though no code of the project does any more; with `dependencies` it goes.
 
+    Of a project in which some does, that is what is said in migrated files that import it no more.
     `report` gets the findings, and the changes where lines go.
     """
-    if not settings.migrates or not settings.enabled(CODE) or _needs_apex(report):
+    if not settings.migrates or not settings.enabled(CODE):
+        return
+    if _needs_apex(report):
+        changes = (change for change in report.changes if not _IMPORTS.search(change.text))
+        report.findings += [item for change in changes for item in stale(change, CODE)]
+        report.findings.sort(key=lambda item: (item.path, item.span, item.code))
         return
     for name, data in naming_apex(paths, settings):
         source = report.sources.get(name) or _read(name, data)

@@ -220,3 +220,16 @@ def test_options_that_nothing_reads_any_more_are_named(folder: Path) -> None:
         "def given(args, window):\n    print(vars(args)['noise'])\n"
     )
     assert noted() == {("train.py", 8), ("train.py", 9)}
+
+
+def test_what_migrated_files_say_is_named_where_other_files_keep_apex(folder: Path) -> None:
+    """Fused layers stay in Apex, and so does what installs it; a file that imports it no more still speaks of it."""
+    said = "print('no apex', 1)\n"
+    (folder / "train.py").write_text(said + APEX_PROGRAM)
+    (folder / "layers.py").write_text(
+        "from apex.normalization import FusedLayerNorm\n\n\ndef norm(width):\n    print('apex')\n"
+        "    return FusedLayerNorm(width)\n"
+    )
+    (folder / "requirements.txt").write_text("git+https://github.com/NVIDIA/apex\n")
+
+    assert noted() == {("train.py", 1)}
