@@ -116,7 +116,7 @@ def header(context: Context, region: Region, *, training: bool) -> str | None:
 def _wrap(context: Context, region: Region, inlines: list[Inline]) -> Decision:
     tree = region.module.tree
     call = header(context, region, training=True)
-    more = "\n".join(_assignment(inline) for inline in inlines)
+    more = "\n".join(assignment(inline) for inline in inlines)
     edit = Wrap(tree.span(region.first), tree.span(region.last), f"with {call}:", more)
     message = f"forward and loss under `{call}`"
     return decision(RULE, Status.ROUTINE, region.module, region.first, message, [edit])
@@ -139,7 +139,8 @@ def _opening(context: Context, inline: Inline) -> str:
     return context.spelling.autocast(enabled or "")
 
 
-def _assignment(inline: Inline) -> str:
+def assignment(inline: Inline) -> str:
+    """Return the statement that computes a loss or an output, its lines as deep as they stand to its own."""
     tree = inline.function.module.tree
     first, *more = tree.segment(inline.value).split("\n")
     line = tree.lines[inline.value.lineno - 1]
@@ -154,7 +155,7 @@ def _inline(context: Context, inline: Inline, *, joins: bool) -> Decision:
     call = _opening(context, inline)
     edits: list[Insert | ReplaceExpression] = []
     if not joins:
-        text = f"with {call}:\n    {indent(_assignment(inline))}"
+        text = f"with {call}:\n    {indent(assignment(inline))}"
         edits.append(Insert(tree.span(inline.statement), text, after=False))
     if inline.replaces:
         edits.append(ReplaceExpression(tree.span(inline.node), inline.name))

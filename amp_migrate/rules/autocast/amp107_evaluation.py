@@ -45,6 +45,7 @@ from amp_migrate.plan.model import (
 )
 from amp_migrate.project import Function
 from amp_migrate.rules.autocast.evaluation_places import cast_at, joined
+from amp_migrate.rules.autocast.handed_out import handed_out
 from amp_migrate.rules.autocast.on_cpu import copied
 from amp_migrate.rules.autocast.programs import is_come_to, only_in_forwards, serves_others
 from amp_migrate.rules.autocast.unseen import unseen
@@ -151,21 +152,23 @@ def _evaluation(context: Context, region: Region) -> Decision:
         return _left_in_fp32(context, region)
     call = context.spelling.autocast(enabled)
     holder = tree.holder(region.first)
-    edit: Edit
-    if (
+    edits = handed_out(context, region, call)
+    if edits is not None:
+        pass
+    elif (
         isinstance(holder, ast.With)
         and len(region.statements()) == len(holder.body)
         and runs_without_gradients(context.unit.project, region.module, holder)
     ):
-        edit = AddWithItem(tree.span(holder), call)
+        edits = [AddWithItem(tree.span(holder), call)]
     else:
-        edit = Wrap(tree.span(region.first), tree.span(region.last), f"with {call}:")
+        edits = [Wrap(tree.span(region.first), tree.span(region.last), f"with {call}:")]
     message = f"evaluation forward under `{call}`"
     own = any(is_described(site) for site in context.unit.of(Kind.INITIALIZE))
     if trains_aside(context.unit, region) and not own:
         message = f"the forward of what trains here without amp.scale_loss is under `{call}`: Apex went on with the fp16 copies of its first weights, which only amp.scale_loss renewed"
-        return decision(RULE, Status.NOTE, region.module, region.first, message, [edit])
-    return decision(RULE, Status.ROUTINE, region.module, region.first, message, [edit])
+        return decision(RULE, Status.NOTE, region.module, region.first, message, edits)
+    return decision(RULE, Status.ROUTINE, region.module, region.first, message, edits)
 
 
 def _without_apex(context: Context, region: Region) -> Iterator[Decision]:
