@@ -16,12 +16,16 @@ class Spelling:
     remembers: bool = False
     dtype: str = "float16"
 
-    def autocast(self, enabled: str = "") -> str:
-        """Return an autocast call; `enabled` is the text of its condition, empty where it is always on."""
+    def autocast(self, enabled: str = "", *more: str) -> str:
+        """Return an autocast call; `enabled` is the text of its condition, empty where it is always on.
+
+        `more` are the texts of further arguments.
+        """
         arguments = ['"cuda"'] if self.torch_amp else []
         if self.dtype != "float16" and enabled != "False":
             arguments.append(f"dtype=torch.{self.dtype}")
         arguments += [f"enabled={enabled}"] if enabled else []
+        arguments += more
         return f"{self._base}.autocast({', '.join(arguments)})"
 
     def scaler(self, arguments: list[str]) -> str:

@@ -48,7 +48,7 @@ from amp_migrate.rules.autocast.evaluation_places import cast_at, joined
 from amp_migrate.rules.autocast.handed_out import handed_out
 from amp_migrate.rules.autocast.on_cpu import copied
 from amp_migrate.rules.autocast.programs import is_come_to, only_in_forwards, serves_others
-from amp_migrate.rules.autocast.unseen import unseen
+from amp_migrate.rules.autocast.unseen import recorded, unseen
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.source.span import Span
 from amp_migrate.training.contexts import runs_without_gradients
@@ -97,6 +97,10 @@ def decide(context: Context) -> Iterator[Decision]:
         if callers:
             yield _left_in_fp32(context, region, callers)
     yield from _on_the_cpu(context, cast)
+    for function, call, name in recorded(context, cast):
+        message = f"{name}() records the network in fp32 now; Apex had its casts recorded"
+        advice = f"to record them, call it under `with {context.spelling.autocast('...', 'cache_enabled=False')}:`"
+        yield decision(RULE, Status.NOTE, function.module, call, message, advice=advice)
     for function, call, name in unseen(context, cast):
         message = f"{name}() is not found here: where it runs the network, Apex cast that, and nothing does now"
         advice = f"if it does, call it under `with {context.spelling.autocast('...')}:`"

@@ -1,4 +1,4 @@
-"""Functions out of sight that are given a network with AMP on: Apex cast what they ran of it."""
+"""Functions out of sight that are given a network with AMP on: Apex cast what they ran of it, or recorded it with its casts."""
 
 from __future__ import annotations
 
@@ -9,39 +9,63 @@ from amp_migrate.autocast.evaluated.inference import runs_before_apex
 from amp_migrate.facts.paths import all_given, same
 from amp_migrate.facts.tree import Tree
 from amp_migrate.modules.layout import INSTALLED
+from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Function
 from amp_migrate.rules.base import Context
 from amp_migrate.scaler.frameworks import MMCV
-from amp_migrate.training.region import Region
+from amp_migrate.training.region import Region, nodes_in
 
 _KNOWN = INSTALLED | {MMCV.package.split(".")[0]}
+_RECORDS = frozenset({"torch.jit.trace", "torch.jit.trace_module", "torch.onnx.export"})
+Given = tuple[Function, ast.Call, str]
+"""A call, and the last part of the name of what it calls."""
 
 
-def unseen(context: Context, cast: Collection[Region]) -> Iterator[tuple[Function, ast.Call, str]]:
+def unseen(context: Context, cast: Collection[Region]) -> Iterator[Given]:
     """Yield the first call of each function that is not found in the files given, by its name, and gets a network."""
+    inside, told = nodes_in(cast), set[str]()
+    for function, call, name in _given(context):
+        module, _, last = name.rpartition(".")
+        if not module or module.split(".")[0] in _KNOWN or last[:1].isupper():
+            continue
+        if name not in told and call not in inside and not _renews(function.module.tree, call):
+            told.add(name)
+            yield function, call, last
+
+
+def recorded(context: Context, cast: Collection[Region]) -> Iterator[Given]:
+    """Yield the calls by which torch records a network as it runs, for TorchScript or ONNX.
+
+    Raises `Cannot` for one in what is cast: a cast that is cached there would be a constant of the record, which torch
+    refuses.
+    """
+    inside = nodes_in(cast)
+    for function, call, name in _given(context):
+        if name in _RECORDS:
+            if call in inside:
+                raise Cannot(
+                    "AMP904",
+                    *function.at(call),
+                    "this records a network among what is put under autocast, whose cached casts torch cannot record",
+                    "record it in a statement apart from what evaluates or trains, then run again",
+                )
+            yield function, call, name.rpartition(".")[2]
+
+
+def _given(context: Context) -> Iterator[Given]:
+    """Yield the calls of code out of sight that get a network of the unit with AMP on, each with its dotted name."""
     unit = context.unit
-    inside = {n for region in cast for s in region.statements() for n in ast.walk(s)}
     values = unit.project.values
     networks = frozenset[int]().union(*(values.groups(*model) for model in unit.models()))
-    told: set[str] = set()
     for function in unit.project.functions():
-        if not context.casts.runs(function):
-            continue
-        for call in function.calls:
-            name = unit.project.external(function.module, call.func) or ""
-            module, _, last = name.rpartition(".")
-            if not module or module.split(".")[0] in _KNOWN or last[:1].isupper():
-                continue
-            if name in told or call in inside or call in context.unit.gone:
-                continue
-            if _renews(function.module.tree, call):
+        for call in function.calls if context.casts.runs(function) else ():
+            name = unit.project.external(function.module, call.func)
+            if name is None or call in unit.gone:
                 continue
             given = (values.groups(function.module, a) for a in all_given(call))
-            if not any(groups & networks for groups in given):
-                continue
-            if not runs_before_apex(unit, function, call):
-                told.add(name)
-                yield function, call, last
+            if any(groups & networks for groups in given):
+                if not runs_before_apex(unit, function, call):
+                    yield function, call, name
 
 
 def _renews(tree: Tree, call: ast.Call) -> bool:
