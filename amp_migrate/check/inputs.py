@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable, Iterator
 
-from amp_migrate.check.apex.assumed import Facts, Initialize, guards
+from amp_migrate.check.apex.assumed import Initialize, guards
+from amp_migrate.check.apex.facts import Facts
 from amp_migrate.check.apex.initialized import initialized
 from amp_migrate.check.apex.steady import steady
 from amp_migrate.check.casts.enabled import Enabled

@@ -41,7 +41,7 @@ def scales(
         kept_nowhere = claims.note(STEPS, place)
         reported = claims.note(BOUNDS, place)
         for name in POSITIONS:
-            read = stated(old.project, item, name)
+            read = stated(old.project, item.function.module, item.call, name)
             constant = partial(old.constant, item.function)
             values = [constant(value) or filled(value, constant) for value in read]
             direct = argument(item.call, name, POSITIONS[name])
@@ -65,7 +65,11 @@ def _set(old: Side, new: Side, every: Sequence[Initialize]) -> Iterator[tuple[Ke
         return
     for item in every:
         constant = partial(old.constant, item.function)
-        for value in (v for name in POSITIONS for v in stated(old.project, item, name)):
+        for value in (
+            v
+            for name in POSITIONS
+            for v in stated(old.project, item.function.module, item.call, name)
+        ):
             wanted += [
                 v for v in (value, constant(value) or filled(value, constant)) if not is_none(v)
             ]
@@ -144,7 +148,9 @@ def _set_of_apex(tree: Tree) -> Iterator[ast.expr]:
 
 def _has_none(old: Side, item: Initialize) -> bool:
     stars = any(k.arg is None for k in item.call.keywords)
-    return not stars and not any(stated(old.project, item, name) for name in POSITIONS)
+    return not stars and not any(
+        stated(old.project, item.function.module, item.call, name) for name in POSITIONS
+    )
 
 
 class _Given:

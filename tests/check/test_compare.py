@@ -47,6 +47,7 @@ from check.elsewhere.shared_weights import SHARED_WEIGHTS
 from check.elsewhere.turned_off import TURNED_OFF
 from check.elsewhere.whole_results import WHOLE_RESULTS
 from check.flags.anew import ANEW
+from check.flags.asked_by_call import ASKED_BY_CALL
 from check.flags.asked_early import ASKED_EARLY
 from check.flags.backends import BACKENDS, BACKENDS_MIXED
 from check.flags.done import DONE
@@ -84,7 +85,7 @@ EVERY = (
     *DISTILLING, *FINETUNING, *REARRANGED, *STAYING, *LATER, *OPENED,
     *ASTRAY, *SET_LATER, *INPUTS_LATER, *PASSED, GIVEN_ON, *ASKED_EARLY, *BACKENDS, *NESTED, *LEFT_SCALED, *HELD_BACK,
     *ROUNDABOUT_RUNS, *KEPT_CONTEXTS, *BACKWARDS, *CONDITIONS, *CONTEXTS, *FOREIGN, *IN_BLOCKS, *ON_CLAIMED_LINES, *STATES,
-    *UNASKED, *WEIGHTS, *STATIC_ARMS,
+    *UNASKED, *WEIGHTS, *STATIC_ARMS, ASKED_BY_CALL,
 )  # fmt: skip
 
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from amp_migrate.check.apex.facts import Facts
+from amp_migrate.check.apex.given import given
 from amp_migrate.check.apex.installed import installed
-from amp_migrate.check.apex.unpacked import given
 from amp_migrate.facts.paths import argument, mentions, put_in, variables
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
-from amp_migrate.flow.terms import Aspect, Term, term
+from amp_migrate.flow.terms import term
 from amp_migrate.project import Function, Project
 from amp_migrate.project.once import once
 from amp_migrate.project.reach import attributes_set
@@ -23,6 +23,10 @@ from amp_migrate.training.origins.reaching import reaching
 _NAMES = frozenset({"apex.amp.initialize", "apex.amp.frontend.initialize"})
 _DEFAULT_LEVEL = "O1"
 _OPTIMIZERS, _ENABLED, _LEVEL, _LOSS_SCALE = 1, 2, 3, 8
+
+
+Outcome = tuple[str, bool]
+"""A test, as it is dumped, and how it comes out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +39,7 @@ class Initialize:
     the way of a call with AMP on that casts nothing, as it is given no models, and scales the loss. `callers` is
     what holds in the functions that call the function where it runs, as far as there is one call only; `missed` is
     what holds in one of those that lead to it where that does not take the call. `level` is the opt_level. `above` is, for ways
-    of `off`, what holds then in the functions that gave the flag on.
+    of `off`, what holds then in the functions that gave the flag on, `unread` the one test of which nothing else is known.
     """
 
     function: Function
@@ -51,10 +55,13 @@ class Initialize:
     above: Mapping[Assumption, tuple[tuple[Function, Assumption], ...]] = field(
         default_factory=dict
     )
+    unread: Mapping[Assumption, Outcome] = field(default_factory=dict)
 
     def without(self, known: Assumption) -> Facts:
         """Return what holds in a run in which one of the ways of being off is taken."""
-        return Facts(((self.function, known), *self.above.get(known, ())))
+        failed = self.unread.get(known)
+        told = ((self.function, *failed),) if failed is not None else ()
+        return Facts(((self.function, known), *self.above.get(known, ())), told)
 
     @property
     def trains(self) -> bool:
@@ -82,6 +89,7 @@ def _read(project: Project, function: Function, call: ast.Call) -> Initialize:
     off: list[Assumption] = []
     done: list[Assumption] = []
     asked: list[tuple[Assumption, ast.expr, bool]] = []
+    unread: dict[Assumption, list[Outcome]] = {}
     stored = attributes_set(project, function)
     for test, truth in guards(function, call):
         if on is None or evaluate(test, on) is truth:
@@ -89,6 +97,9 @@ def _read(project: Project, function: Function, call: ast.Call) -> Initialize:
         parts = list(_missed(on, test, truth))
         missed = [way for way, _ in parts]
         asked += [(way, part, not truth) for way, part in parts]
+        for way, part in parts:
+            if way == on:
+                unread.setdefault(way, []).append((ast.dump(part), not truth))
         off += missed
         done += missed if _asks(test, stored) else []
         on = refine(on, test, truth)
@@ -111,8 +122,9 @@ def _read(project: Project, function: Function, call: ast.Call) -> Initialize:
     aside = tuple(_aside(project, function))
     ways = (*off, *by_level, *by_switch)
     above = {w: tuple(_given_on(project, function, test, truth)) for w, test, truth in asked}
+    sole = {way: outcomes[0] for way, outcomes in unread.items() if ways.count(way) == 1}
     return Initialize(
-        function, call, on, ways, scaled, tuple(done), scaling, callers, aside, level, above
+        function, call, on, ways, scaled, tuple(done), scaling, callers, aside, level, above, sole
     )
 
 
@@ -248,50 +260,3 @@ def _switched(
 def guards(function: Function, node: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
     """Yield the tests of the branches in which a node stands, outermost first, and how they came out."""
     return reversed([(up.test, holds) for up, holds in function.module.tree.sides(node)])
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What is taken to hold in a run: all of it in the function that states it, elsewhere what is spelt the same for the same object."""
-
-    stated: tuple[tuple[Function, Assumption], ...] = ()
-
-    def at(self, function: Function) -> Assumption:
-        """Return what holds in a function of either side; of what is stated twice, the first."""
-        found = NOTHING
-        for where, known in self.stated:
-            same = _name(function) == _name(where)
-            for fact in known.facts:
-                if (same or _means_same(fact.term, where, function)) and found.get(
-                    fact.term
-                ) is None:
-                    found = found.with_fact(fact.term, fact.value)
-        return found
-
-
-def _name(function: Function) -> tuple[str, str]:
-    return function.module.path, function.qualname
-
-
-def _class(function: Function) -> tuple[str, str] | None:
-    return (function.module.path, function.cls.qualname) if function.cls is not None else None
-
-
-def _means_same(term: Term, stated: Function, function: Function) -> bool:
-    """Tell whether a term of one function is spelt for the same value in another one.
-
-    An attribute is, where its object is not the receiver of another class, and a name of the module itself.
-    """
-    paths = [o.text for o in term.operands if o.aspect is Aspect.PATH]
-    for operand in term.operands:
-        name = re.split(r"[.\[]", operand.text, maxsplit=1)[0]
-        if name in stated.receivers:
-            if _class(function) != _class(stated):
-                return False
-        elif not any(text.startswith((f"{name}.", f"{name}[")) for text in paths):
-            module = stated.module
-            if function.module.path != module.path:
-                return False
-            if name not in module.scopes.names(module.tree.module):
-                return False
-    return True

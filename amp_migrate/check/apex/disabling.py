@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.check.apex.assumed import Facts
+from amp_migrate.check.apex.facts import Facts
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.once import once

@@ -1,11 +1,10 @@
-"""What `amp.initialize` was given for the loss scale, as far as it can be read."""
+"""What `amp.initialize` is given, by itself or through dictionaries of keywords: ``amp.initialize(net, optimizer, **options)``."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.check.apex.assumed import Initialize
 from amp_migrate.facts.paths import argument, tail
 from amp_migrate.facts.scopes import ScopeNode, assigned
 from amp_migrate.project import Class, Module, Project
@@ -15,14 +14,13 @@ from amp_migrate.training.origins.meant import meant
 POSITIONS = {"loss_scale": 8, "min_loss_scale": 12, "max_loss_scale": 13}
 
 
-def stated(project: Project, item: Initialize, name: str) -> list[ast.expr]:
-    """Return what an argument of `amp.initialize` may be, as far as dictionaries that hold it can be read."""
-    direct = argument(item.call, name, POSITIONS[name])
+def stated(project: Project, module: Module, call: ast.Call, name: str) -> list[ast.expr]:
+    """Return what an argument for the loss scale may be, as far as dictionaries that hold it can be read."""
+    direct = argument(call, name, POSITIONS[name])
     if direct is not None:
         return [direct]
-    options = [k.value for k in item.call.keywords if k.arg is None]
+    options = [k.value for k in call.keywords if k.arg is None]
     seen: set[ast.AST] = set()
-    module = item.function.module
     found = [value for node in options for value in _held(project, module, node, name, seen)]
     read = [ast.Subscript(node, ast.Constant(name), ast.Load()) for node in options]
     return [*found, *read] if found else []
@@ -107,3 +105,67 @@ def _put(
                     yield from (k.value for k in call.keywords if k.arg == name)
                     for given in call.args:
                         yield from _held(project, where, given, name, seen)
+
+
+def given(module: Module, call: ast.Call, name: str, place: int) -> ast.expr | None:
+    """Return an argument of a call, by itself or in the one dictionary that a variable holds; None where it is not told."""
+    found = argument(call, name, place)
+    if found is not None:
+        return found
+    for keyword in call.keywords:
+        if keyword.arg is None and isinstance(keyword.value, ast.Name):
+            found = found or _written(module, keyword.value, name)
+    return found
+
+
+def _written(module: Module, options: ast.Name, key: str) -> ast.expr | None:
+    """Return what a variable holds under a key, where nothing else can be put there."""
+    scopes = module.scopes
+    held, bound = scopes.only_value(options), scopes.bound(options)
+    if held is None:
+        return None
+    values = list(_entries(held).get(key, []))
+    for node in scopes.spelt(scopes.owner(options), options.id):
+        if node in bound:
+            continue
+        added = _added(module, node, bound[0])
+        if added is None and not _keeps(module, node, key):
+            return None
+        values += [keyword.value for keyword in added or () if keyword.arg == key]
+    return values[0] if len(values) == 1 else None
+
+
+def _added(module: Module, node: ast.Name, bound: ast.AST) -> list[ast.keyword] | None:
+    """Return what ``options.update(key=value)`` puts into a dictionary behind its display; None for any other use."""
+    tree = module.tree
+    call = tree.parent(tree.parent(node) or node)
+    if not isinstance(call, ast.Call) or tail(call) != "update" or call.args:
+        return None
+    named = all(keyword.arg is not None for keyword in call.keywords)
+    beside = isinstance(tree.parent(call), ast.Expr) and tree.block(tree.statement(call)) is (
+        tree.block(tree.statement(bound))
+    )
+    return call.keywords if named and beside and tree.parent(node) is call.func else None
+
+
+def _keeps(module: Module, node: ast.Name, key: str) -> bool:
+    """Tell whether a use of a dictionary leaves what it holds under a key: it is unpacked, or an item of another key."""
+    up = module.tree.parent(node)
+    if isinstance(up, ast.keyword):
+        return up.arg is None
+    if not isinstance(up, ast.Subscript) or not isinstance(up.slice, ast.Constant):
+        return False
+    return isinstance(up.ctx, ast.Load) or up.slice.value != key
+
+
+def _entries(held: ast.expr) -> dict[object, list[ast.expr]]:
+    """Return what a dictionary that is written out holds; a key that is there twice has both values."""
+    found: dict[object, list[ast.expr]] = {}
+    if isinstance(held, ast.Dict) and all(isinstance(k, ast.Constant) for k in held.keys):
+        for entry, value in zip(held.keys, held.values, strict=True):
+            assert isinstance(entry, ast.Constant)
+            found.setdefault(entry.value, []).append(value)
+    elif isinstance(held, ast.Call) and tail(held) == "dict" and not held.args:
+        for keyword in held.keywords if all(k.arg is not None for k in held.keywords) else ():
+            found.setdefault(keyword.arg, []).append(keyword.value)
+    return found

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 
-from amp_migrate.check.apex.assumed import Facts
 from amp_migrate.check.apex.courses import Onward, Outcomes, courses, put_off
 from amp_migrate.check.apex.disabling import Disabling, States
+from amp_migrate.check.apex.facts import Facts
 from amp_migrate.check.apex.imported import as_import, imports_of
 from amp_migrate.facts.paths import all_given, looked_up
 from amp_migrate.flow.cfg.points import Kind, Point

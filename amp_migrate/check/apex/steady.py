@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator, Mapping
 from functools import cache, partial
 
-from amp_migrate.check.apex.assumed import Facts
 from amp_migrate.check.apex.disabling import States
+from amp_migrate.check.apex.facts import Facts
 from amp_migrate.check.apex.initialized import OFF, Initialized
 from amp_migrate.facts.closure import spread
 from amp_migrate.flow.cfg.graph import Graph

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from amp_migrate.check.apex.assumed import Facts
 from amp_migrate.check.apex.astray import Astray
 from amp_migrate.check.apex.disabling import States
+from amp_migrate.check.apex.facts import Facts
 from amp_migrate.check.apex.initialized import OFF, ON, Initialized
 from amp_migrate.check.apex.steady import stays
 from amp_migrate.check.casts.callables import counterparts, spelled

@@ -40,7 +40,7 @@ Where = tuple[Key, str]
 
 def is_scaled(side: Side, item: Initialize) -> bool:
     """Tell whether the loss is known to have a scale: a static one of 1 is none."""
-    found = stated(side.project, item, "loss_scale")
+    found = stated(side.project, item.function.module, item.call, "loss_scale")
     if not found and any(k.arg is None for k in item.call.keywords):
         return False
     return not any(number(value) == 1.0 for value in found)

@@ -6,7 +6,8 @@ import ast
 import copy
 from functools import cached_property
 
-from amp_migrate.check.apex.assumed import Facts, guards
+from amp_migrate.check.apex.assumed import guards
+from amp_migrate.check.apex.facts import Facts
 from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import argument, put_in, tail, variables
 from amp_migrate.facts.scopes import assigned
@@ -34,9 +35,11 @@ class Enabled:
     def reached(self, function: Function, node: ast.AST) -> bool:
         """Tell whether the branches around a node may be taken."""
         known = self._known.at(function)
-        return all(
-            evaluate(test, known) is not (not truth) for test, truth in guards(function, node)
-        )
+        for test, truth in guards(function, node):
+            found = evaluate(test, known)
+            if (self._known.told(function, test) if found is None else found) is (not truth):
+                return False
+        return True
 
     @cached_property
     def makers(self) -> list[tuple[Function, ast.Call]]:

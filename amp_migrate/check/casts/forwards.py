@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from amp_migrate.check.apex.assumed import Facts, Initialize, initializes
+from amp_migrate.check.apex.assumed import Initialize, initializes
 from amp_migrate.check.apex.disabling import States
+from amp_migrate.check.apex.facts import Facts
 from amp_migrate.check.apex.initialized import ON, initialized
 from amp_migrate.check.apex.steady import steady
 from amp_migrate.check.casts.again import Again

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 
-from amp_migrate.check.apex.assumed import Facts, Initialize
+from amp_migrate.check.apex.assumed import Initialize
+from amp_migrate.check.apex.facts import Facts
 from amp_migrate.check.apex.related import Related
 from amp_migrate.check.casts.casting import Casting, Casts
 from amp_migrate.check.casts.differing import is_scaled, scales

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from functools import cached_property
 
-from amp_migrate.check.apex.assumed import Facts, Initialize
+from amp_migrate.check.apex.assumed import Initialize
+from amp_migrate.check.apex.facts import Facts
 from amp_migrate.check.apex.initialized import initialized
 from amp_migrate.check.casts.differing import scales
 from amp_migrate.check.events.sides import Side

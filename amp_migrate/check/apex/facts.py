@@ -1,0 +1,69 @@
+"""What is taken to hold in a run of either text."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+
+from amp_migrate.flow.assumption import NOTHING, Assumption
+from amp_migrate.flow.terms import Aspect, Term
+from amp_migrate.project import Function
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is taken to hold in a run: all of it in the function that states it, elsewhere what is spelt the same for the same object.
+
+    `failed` are tests of functions that come out in one way, though nothing is known of what they ask.
+    """
+
+    stated: tuple[tuple[Function, Assumption], ...] = ()
+    failed: tuple[tuple[Function, str, bool], ...] = ()
+
+    def told(self, function: Function, test: ast.expr) -> bool | None:
+        """Return how a test of a function of either side comes out that is one of the failed; None for any other."""
+        for where, asked, truth in self.failed:
+            if _name(where) == _name(function) and ast.dump(test) == asked:
+                return truth
+        return None
+
+    def at(self, function: Function) -> Assumption:
+        """Return what holds in a function of either side; of what is stated twice, the first."""
+        found = NOTHING
+        for where, known in self.stated:
+            same = _name(function) == _name(where)
+            for fact in known.facts:
+                if (same or _means_same(fact.term, where, function)) and found.get(
+                    fact.term
+                ) is None:
+                    found = found.with_fact(fact.term, fact.value)
+        return found
+
+
+def _name(function: Function) -> tuple[str, str]:
+    return function.module.path, function.qualname
+
+
+def _class(function: Function) -> tuple[str, str] | None:
+    return (function.module.path, function.cls.qualname) if function.cls is not None else None
+
+
+def _means_same(term: Term, stated: Function, function: Function) -> bool:
+    """Tell whether a term of one function is spelt for the same value in another one.
+
+    An attribute is, where its object is not the receiver of another class, and a name of the module itself.
+    """
+    paths = [o.text for o in term.operands if o.aspect is Aspect.PATH]
+    for operand in term.operands:
+        name = re.split(r"[.\[]", operand.text, maxsplit=1)[0]
+        if name in stated.receivers:
+            if _class(function) != _class(stated):
+                return False
+        elif not any(text.startswith((f"{name}.", f"{name}[")) for text in paths):
+            module = stated.module
+            if function.module.path != module.path:
+                return False
+            if name not in module.scopes.names(module.tree.module):
+                return False
+    return True
