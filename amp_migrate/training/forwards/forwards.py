@@ -7,6 +7,7 @@ import enum
 from collections.abc import Hashable
 
 from amp_migrate.facts.paths import bottom, path, walk
+from amp_migrate.modules.layout import INSTALLED
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.project.order import SCOPES
 from amp_migrate.training.beliefs import (
@@ -93,10 +94,14 @@ class Forwards:
         dotted = path(node)
         if dotted is None:
             return False
-        if self._project.external(module, node) is not None:
-            return False
-        group = self._project.values.group(module, node)
-        if group is not None and group in self._networks:
+        external, group = (
+            self._project.external(module, node),
+            self._project.values.group(module, node),
+        )
+        known = group is not None and group in self._networks
+        if external is not None:
+            return known and external.partition(".")[0] not in INSTALLED
+        if known:
             return True
         tail = dotted.rpartition(".")[2]
         made = made_network(self._project, module, node)
@@ -150,7 +155,8 @@ class Forwards:
         if first is not None:
             return self._run_first(module, first)
         external = self._project.external(module, func)
-        if external is not None:
+        held = func.value if isinstance(func, ast.Attribute) else func
+        if external is not None and not self.is_network(module, held):
             return _external(external)
         if isinstance(func, ast.Attribute) and self.is_network(module, func.value):
             return Forward.NONE if self.keeps_house(call) else Forward.NETWORK
