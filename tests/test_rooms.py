@@ -43,7 +43,7 @@ BELOW = {
     "plan.cannot": {"plan.model", "project"},
     "report": {"plan.model", "source", "words"},
     "apex": {*READS, "plan.cannot", "plan.model", "source"},
-    "availability": {*READS, "apex"},
+    "availability": {*READS, "training", "apex"},
     "scaler": {*READS, "training", "plan.cannot", "plan.model", "apex", "availability"},
     "placement": {
         *(*READS, "training", "protocol", "plan.cannot"),

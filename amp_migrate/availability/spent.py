@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from functools import partial
 
 from amp_migrate.apex.sites import Site
+from amp_migrate.facts.closure import spread
 from amp_migrate.facts.paths import defs, path, uses, walk
 from amp_migrate.facts.tree import Tree
-from amp_migrate.project import Project
+from amp_migrate.project import Function, Project
 from amp_migrate.project.order import Loop, in_branch, inside, levels
 from amp_migrate.project.relatives import family
+from amp_migrate.training.bindings import values_of
+from amp_migrate.training.flags.setting import got, read
 
 _COUNTS = (ast.For, ast.AsyncFor, ast.comprehension)
 
@@ -19,20 +24,45 @@ def is_spent(project: Project, site: Site, holder: ast.If, readers: list[ast.AST
 
     So ``if self.optimizer is None``, whose body makes the optimizer, and ``if epoch == 0`` in a loop over epochs.
     """
-    read = uses(holder.test)
+    read = _read(project, site, holder.test)
+    lasting = _global(site)
     return (
-        any("." in name for name in read & _set_behind(site, holder))
+        any("." in name or name in lasting for name in read & _set_behind(site, holder))
         or bool(read & _bound_by_loops(site, holder, readers))
         or bool(read & _counted(site))
         or bool(read & _passed_by_loops(project, site))
     )
 
 
-def is_left_once(site: Site, test: ast.If) -> bool:
+def is_left_once(project: Project, site: Site, test: ast.If) -> bool:
     """Tell whether a test that returns in front of an initialize may do so once that has run: ``if self.ready: return``."""
     block = site.module.tree.block(test)
     behind = block[block.index(test) + 1 :]
-    return any("." in name for name in uses(test.test) & _defs(site, behind))
+    return any("." in name for name in _read(project, site, test.test) & _defs(site, behind))
+
+
+def _read(project: Project, site: Site, test: ast.expr) -> set[str]:
+    """Return every path that a test reads: by name, by what its variables are computed from, and in methods that it asks."""
+    found: set[str] = set()
+    for function, node in read(project, site.function, test):
+        parts = spread([node], partial(_computed, function))
+        for part in (p for p in parts if p is not function.scope):
+            named = got(part)
+            found |= uses(part) | (uses(named) if named is not None else set())
+    return found
+
+
+def _computed(function: Function, node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the parts of a node, and what a variable of its function is computed from."""
+    yield from ast.iter_child_nodes(node)
+    if isinstance(node, ast.Name) and function.module.scopes.is_local(node):
+        yield from values_of(function.module, node)
+
+
+def _global(site: Site) -> set[str]:
+    """Return the variables of its file that the function of an initialize sets."""
+    nodes = (node for node in site.function.own_nodes if isinstance(node, ast.Global))
+    return {name for node in nodes for name in node.names}
 
 
 def is_over(site: Site, holder: ast.If) -> bool:
@@ -60,12 +90,13 @@ def _set_behind(site: Site, holder: ast.If) -> set[str]:
 
 
 def _defs(site: Site, block: list[ast.stmt]) -> set[str]:
-    """Return what the statements of a block set, without what the initialize gives."""
+    """Return what the statements of a block set, without what the initialize gives back as it is given."""
     found: set[str] = set()
     for stmt in block:
         for node in walk(stmt):
-            if isinstance(node, ast.expr) and not inside(site.module.tree, node, site.statement):
-                found |= defs(node)
+            if isinstance(node, ast.expr):
+                own = inside(site.module.tree, node, site.statement)
+                found |= defs(node) - (uses(site.statement) if own else set())
     return found
 
 

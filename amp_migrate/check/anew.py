@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from typing import NamedTuple
 
 from amp_migrate.check.apex.assumed import Initialize, guards
 from amp_migrate.check.counterpart import Counterpart, counterpart, heads, statements
 from amp_migrate.check.events.sides import Side, key
-from amp_migrate.check.flags import PATH, Flag, Flags, calls, paths, text_of
+from amp_migrate.check.flags import (
+    PATH,
+    Flag,
+    Flags,
+    calls,
+    is_lasting,
+    paths,
+    read_by,
+    text_of,
+)
 from amp_migrate.facts.closure import closure
-from amp_migrate.facts.paths import tail, walk
+from amp_migrate.facts.paths import argument, tail, walk
+from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.project import Function
+from amp_migrate.project.reach import of_new_objects
 from amp_migrate.protocol.certain.memory import CertainMemory
-from amp_migrate.protocol.faults import Breach, Fault
+from amp_migrate.protocol.faults import Breach, Fault, Place
 from amp_migrate.protocol.machine import Moved, Unmoved
 from amp_migrate.protocol.run.blind import Search
 from amp_migrate.training.events import Event, Kind
@@ -81,13 +92,21 @@ class AnewMachine(Unmoved):
 
 
 def set_anew(old: Side, new: Side, initializes: Sequence[Initialize]) -> Iterator[Fault]:
-    """Yield where Apex asked for a flag that is set anew behind the GradScaler which goes by it, or in front of that."""
+    """Yield where Apex asked for a flag that is set anew behind the GradScaler which goes by it, or in front of that.
+
+    So are GradScalers that go by what their own function sets for the next time that it runs.
+    """
     known = {ast.unparse(call) for _, call in old.program.training.objects.made_scalers}
     for module, call in new.program.training.objects.made_scalers:
         read = {ast.unparse(part) for k in call.keywords for part in [*paths(k.value), *calls(k)]}
         if not read or ast.unparse(call) in known:
             continue
-        at = counterpart(old, new.project.function_of(module, call), call)
+        function = new.project.function_of(module, call)
+        at = counterpart(old, function, call)
+        stored = _set_behind(new, function, call) if at is not None else frozenset()
+        if at is not None and stored and not all(_asks(f, c, stored) for f, c in _scaled(old)):
+            place = Place(at.function.module.path, getattr(at.node, "lineno", 1))
+            yield Fault(Breach.REMADE, place, (place,))
         if at is not None and (found := _GoneBy(old, new, at, read).happening(initializes)):
             program = old.program.of_events(found)
             last = not _comes_to(old, at, found, behind=True)
@@ -96,6 +115,38 @@ def set_anew(old: Side, new: Side, initializes: Sequence[Initialize]) -> Iterato
             makes = program.leading(lambda event: event.kind is _MADE)
             entries = [entry for entry in program.entries if entry[0] in makes]
             yield from Search(program, CertainMemory(program)).run(machine, entries).faults()
+
+
+def _set_behind(new: Side, function: Function, call: ast.Call) -> frozenset[str]:
+    """Return what a function sets for its next run of what it asks as it makes a GradScaler: it makes another one then."""
+    enabled = argument(call, "enabled")
+    if enabled is None or evaluate(enabled) is not None or of_new_objects(new.project, function):
+        return frozenset()
+    known = Flags.of(new.project)
+    asked = [*read_by(function, enabled), *(Flag(function, c) for c in calls(enabled))]
+    asked += [flag for one in asked for flag in known.behind(one)]
+    lasting = [flag for flag in asked if is_lasting(flag)]
+    graph = new.program.graph(function)
+    order, made = graph.order(exceptions=False), graph.at(call)
+    return frozenset(
+        text_of(stored.node)
+        for stored in (known.stores(lasting) if lasting else ())
+        if stored.function is function
+        and any(order.may_reach(m, p) for p in graph.at(stored.node) for m in made)
+    )
+
+
+def _scaled(side: Side) -> Iterator[Flag]:
+    """Yield the losses that Apex scales."""
+    for module, call in side.project.nodes(ast.Call):
+        if tail(call) == "scale_loss":
+            yield Flag(side.project.function_of(module, call), call)
+
+
+def _asks(function: Function, node: ast.AST, flags: Collection[str]) -> bool:
+    """Tell whether a test around a node asks one of some flags, as they are written, or what may be given one."""
+    asked = (path for test, _ in guards(function, node) for path in paths(test))
+    return any(text_of(p) in flags or text_of(p) in function.parameters.names for p in asked)
 
 
 def _comes_to(old: Side, at: Counterpart, happening: Happening, *, behind: bool) -> bool:
@@ -120,6 +171,7 @@ class _GoneBy:
     """What a GradScaler goes by that is made at a place of the old text."""
 
     def __init__(self, old: Side, new: Side, at: Counterpart, read: set[str]) -> None:
+        self._old = old
         self._new = new
         self._project = old.project
         self._at = at
@@ -169,11 +221,7 @@ class _GoneBy:
     @cached_property
     def _scaled(self) -> list[Flag]:
         """The losses that Apex scales."""
-        return [
-            Flag(self._project.function_of(module, call), call)
-            for module, call in self._project.nodes(ast.Call)
-            if tail(call) == "scale_loss"
-        ]
+        return list(_scaled(self._old))
 
     @cached_property
     def _plain(self) -> list[Flag]:

@@ -182,6 +182,14 @@ def _lasts(function: Function, node: ast.expr) -> bool:
     )
 
 
+def is_lasting(flag: Flag) -> bool:
+    """Tell whether a flag outlasts the run of its function: an attribute, an item, or a variable of the file."""
+    function, node = flag
+    if not isinstance(node, ast.Name):
+        return isinstance(node, PATH)
+    return function.module.scopes.owner(node) is not function.scope
+
+
 def _returning(function: Function, node: ast.AST) -> Iterator[ast.expr]:
     """Yield the tests that return in front of a node: ``if self.ready: return``."""
     tree = function.module.tree
@@ -214,9 +222,10 @@ def paths(node: ast.AST) -> list[ast.expr]:
 
 
 def calls(node: ast.AST) -> list[ast.expr]:
-    """Return the calls in an expression, and the attributes that those of ``getattr`` are."""
-    found = [part for part in walk(node) if isinstance(part, ast.Call)]
-    return [*found, *(named for call in found if (named := got(call)) is not None)]
+    """Return the calls in an expression, and the attributes that it asks for by name."""
+    parts = list(walk(node))
+    found = [part for part in parts if isinstance(part, ast.Call)]
+    return [*found, *(named for part in parts if (named := got(part)) is not None)]
 
 
 def _values(function: Function, node: ast.expr) -> list[ast.expr]:

@@ -32,6 +32,7 @@ from check.decisions.held_back import HELD_BACK, HELD_BACK_UNTOLD
 from check.decisions.opened import OPENED
 from check.decisions.rearranged import REARRANGED
 from check.decisions.roundabout_runs import ROUNDABOUT_RUNS
+from check.decisions.set_behind import SET_BEHIND
 from check.decisions.set_up_again import SET_UP_AGAIN
 from check.decisions.staying import STAYING
 from check.elsewhere.astray import ASTRAY
@@ -85,7 +86,7 @@ EVERY = (
     *DISTILLING, *FINETUNING, *REARRANGED, *STAYING, *LATER, *OPENED,
     *ASTRAY, *SET_LATER, *INPUTS_LATER, *PASSED, GIVEN_ON, *ASKED_EARLY, *BACKENDS, *NESTED, *LEFT_SCALED, *HELD_BACK,
     *ROUNDABOUT_RUNS, *KEPT_CONTEXTS, *BACKWARDS, *CONDITIONS, *CONTEXTS, *FOREIGN, *IN_BLOCKS, *ON_CLAIMED_LINES, *STATES,
-    *UNASKED, *WEIGHTS, *STATIC_ARMS, ASKED_BY_CALL,
+    *UNASKED, *WEIGHTS, *STATIC_ARMS, ASKED_BY_CALL, *SET_BEHIND,
 )  # fmt: skip
 
 

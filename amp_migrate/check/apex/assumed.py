@@ -17,6 +17,7 @@ from amp_migrate.flow.terms import term
 from amp_migrate.project import Function, Project
 from amp_migrate.project.once import once
 from amp_migrate.project.reach import attributes_set
+from amp_migrate.training.flags.setting import got, read
 from amp_migrate.training.origins.constants import constant_of
 from amp_migrate.training.origins.reaching import reaching
 
@@ -84,8 +85,7 @@ def initializes(project: Project) -> list[Initialize]:
 
 
 def _read(project: Project, function: Function, call: ast.Call) -> Initialize:
-    there = installed(project, function)
-    on: Assumption | None = there
+    on: Assumption | None = installed(project, function)
     off: list[Assumption] = []
     done: list[Assumption] = []
     asked: list[tuple[Assumption, ast.expr, bool]] = []
@@ -101,7 +101,7 @@ def _read(project: Project, function: Function, call: ast.Call) -> Initialize:
             if way == on:
                 unread.setdefault(way, []).append((ast.dump(part), not truth))
         off += missed
-        done += missed if _asks(test, stored) else []
+        done += missed if _asks(project, function, test, stored) else []
         on = refine(on, test, truth)
     level = _level(project, function, call)
     nothing = _casts_nothing(call, level)
@@ -220,15 +220,17 @@ def _passed(
             without is not None
             and without != known
             and not mentions(test, "__name__")
-            and not _asks(test, stored)
+            and not _asks(project, function, test, stored)
         ):
             missed.append(without)
         known = held
     return known, missed
 
 
-def _asks(test: ast.expr, attributes: frozenset[str]) -> bool:
-    return any(isinstance(n, ast.Attribute) and n.attr in attributes for n in ast.walk(test))
+def _asks(project: Project, function: Function, test: ast.expr, attributes: frozenset[str]) -> bool:
+    """Tell whether a test, or a method or property that it asks, reads one of some attributes."""
+    parts = (got(n) or n for _, body in read(project, function, test) for n in ast.walk(body))
+    return any(isinstance(n, ast.Attribute) and n.attr in attributes for n in parts)
 
 
 def _casts_nothing(call: ast.Call, level: ast.expr | None) -> bool:

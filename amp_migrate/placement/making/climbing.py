@@ -82,7 +82,7 @@ def _pass_returns(unit: Unit, site: Site, found: Climb) -> None:
         if isinstance(stmt, ast.If) and any(isinstance(n, ast.Return) for n in walk(stmt)):
             if stmt.orelse or not isinstance(stmt.body[-1], ast.Return):
                 return
-            if is_left_once(site, stmt):
+            if is_left_once(unit.project, site, stmt):
                 found.once = True
                 return
             found.within.append((stmt, guard(unit, site, stmt, positive=False)))

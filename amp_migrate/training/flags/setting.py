@@ -109,7 +109,7 @@ class _Setters:
                     yield module, call, call.args[0]
         delegates = self._delegates(function, part.value)
         for module, node, held in self._changing:
-            owner = _owner(held) or held
+            owner = attributes_of(held) or held
             if not _sets(node, part.attr) or (owner is held and _key(node) != part.attr):
                 continue
             if delegates:
@@ -158,12 +158,17 @@ def sets_any(node: ast.AST) -> ast.expr | None:
     held = node.func.value if isinstance(node.func, ast.Attribute) else None
     given = [*node.args, *(k.value for k in node.keywords if k.arg is None)]
     told = tail(node) != "update" or all(isinstance(g, ast.Dict) for g in given)
-    return None if told or held is None else _owner(held)
+    return None if told or held is None else attributes_of(held)
 
 
 def got(node: ast.AST) -> ast.Attribute | None:
-    """Return ``getattr(x, "name")`` as the attribute that it is."""
+    """Return what ``getattr(x, "name")``, ``hasattr(x, "name")`` or ``"name" in vars(x)`` asks, as the attribute that it is."""
     found = looked_up(node)
+    if isinstance(node, ast.Call) and tail(node) == "hasattr" and len(node.args) == 2:
+        found = node.args[0], node.args[1]
+    elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn):
+        owner = attributes_of(node.comparators[0])
+        found = (owner, node.left) if owner is not None else None
     name = string(found[1]) if found is not None else None
     return ast.Attribute(found[0], name, ast.Load()) if found is not None and name else None
 
@@ -204,7 +209,7 @@ def is_made(module: Module, node: ast.expr) -> bool:
     return function is not None and function.name == "__init__" and function.is_receiver(node)
 
 
-def _owner(node: ast.expr) -> ast.expr | None:
+def attributes_of(node: ast.expr) -> ast.expr | None:
     """Return the object whose attributes ``vars(object)`` or ``object.__dict__`` holds."""
     if isinstance(node, ast.Attribute) and node.attr in _ATTRIBUTES:
         return node.value
