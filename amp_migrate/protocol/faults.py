@@ -11,6 +11,7 @@ class Breach(Enum):
     """A rule of native AMP that some path breaks; the value says it in words."""
 
     SCALED_READ = "gradients are read while they are still multiplied by the loss scale"
+    UNSCALED_READ = "gradients are clipped by the loss scale where they are not multiplied by it, or by another one"
     SCALED_STEP = "the optimizer steps on gradients that are still multiplied by the loss scale"
     HANDED = (
         "code that is not in sight is given the optimizer before its step, and may step it past the "

@@ -56,7 +56,11 @@ class State(NamedTuple):
 
 _SCALED = (Grad.SCALED, Grad.STALE, Grad.MIXED)
 _EMPTY = (Grad.EMPTY, Grad.CLEARED, Grad.MISSING)
-_IN_DOUBT = (Breach.SCALED_READ, Breach.RESCALED)  # of an event that may concern any of several
+_IN_DOUBT = (
+    Breach.SCALED_READ,
+    Breach.UNSCALED_READ,
+    Breach.RESCALED,
+)  # of an event that may concern any of several
 _START = State(Grad.EMPTY, Stage.READY)
 _AFTER_SCALED = {
     Grad.EMPTY: Grad.SCALED,
@@ -140,6 +144,9 @@ class GradientMachine(Unmoved):
         if event.kind is Kind.BACKWARD:
             return self._backward(state, event)
         if event.kind is Kind.READ_GRAD:
+            if event.scaled:
+                wrong = state.grad in (Grad.STALE, Grad.PLAIN, Grad.TRUE, Grad.MIXED)
+                return Moved((state,), (Breach.UNSCALED_READ,) if wrong else ())
             bad = state.grad in _SCALED
             return Moved((state,), (Breach.SCALED_READ,) if bad else ())
         if event.kind is Kind.KEEP_GRAD:

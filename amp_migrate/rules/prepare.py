@@ -96,7 +96,7 @@ def prepare(
     refuse_unstepped(unit)
     refuse_separate_windows(unit)
     refuse_waiting_beside(unit)
-    unscales = _unscales(unit)
+    unscales = _unscales(unit, moving=settings.enabled("AMP208"))
     refuse_unlike(unit, blocks)
     unit.regions, inlines, names = regions.training(unit, blocks.values())
     unit.regions = [r for r in unit.regions if r.function not in unit.home.beside.without]
@@ -138,13 +138,13 @@ def _refuse_sites(index: Index, unit: Unit) -> None:
     refuse_scattered(unit)
 
 
-def _unscales(unit: Unit) -> list[Unscale]:
-    """Return where gradients are unscaled, in every function that trains."""
+def _unscales(unit: Unit, *, moving: bool) -> list[Unscale]:
+    """Return where gradients are unscaled, in every function that trains; `moving`: clips may move to the step."""
     unit.clip_helpers = clip_helpers(unit)
     unscales = [
         unscale
         for function in _training_functions(unit)
-        for unscale in clipping.plan(unit, function)
+        for unscale in clipping.plan(unit, function, moving=moving)
     ]
     refuse_scaled(unit, unscales)
     refuse_helpers(unit, unscales)
@@ -195,7 +195,7 @@ def _reach(unit: Unit) -> None:
     for step in steps:
         if not is_early(unit, step):
             access(step.function, step.call)
-    for node, function in unit.scaled_reads.items():
+    for node, function in (*unit.scaled_reads.items(), *unit.scaled_clips.items()):
         access(function, node)
     _reach_carriers(unit)
     for function in unit.home.carriers.parameters:

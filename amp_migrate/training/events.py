@@ -41,7 +41,7 @@ class Event:
 
     `optimizers` are numbers of optimizers; None where it may concern any. `scaler` is the number of the
     GradScaler that acts, None for none. `scaled` tells of a BACKWARD whether its loss is multiplied by the scale:
-    True, False, or None where either may be. `networks` are the names that hold the network of a FORWARD, or the part, those
+    True, False, or None where either may be; of a READ_GRAD that it takes gradients that are. `networks` are the names that hold the network of a FORWARD, or the part, those
     of a SHARED that have the weights, those that a RUNS_WRITTEN may run, or whose weights a WEIGHT_WRITE writes; none there where it may be any.
     `unsure` tells that the GradScaler may be one that is never on, and `loss` is the name of the loss of a
     BACKWARD, where it has one; `network` that of the one network of a READ_GRAD. `assumed` tells of a READ_GRAD that

@@ -21,6 +21,7 @@ from amp_migrate.training.origins.reaching import Body
 from amp_migrate.training.reads.fresh import Fresh
 from amp_migrate.training.reads.gradients import Gradients, absent, clips, takes_gradient
 from amp_migrate.training.reads.kept import KEEPING
+from amp_migrate.training.reads.magnitude import is_given_back, limit, times_scale
 from amp_migrate.training.reads.own import Own
 from amp_migrate.training.reads.parts import Parts
 from amp_migrate.training.reads.refusing import Refusing
@@ -170,6 +171,7 @@ class Training(Happening):
                 assumed=name is None,
                 each=self.objects.reads_each(module, subject),
                 network=one_name(module, subject),
+                scaled=self._is_by_scale(module, call),
             )
             yield from _reads(read, self._whole.optimizers(module, subject))
         elif takes_gradient(call):
@@ -190,6 +192,12 @@ class Training(Happening):
                 yield Event(Kind.WEIGHT_WRITE, call, networks=written)
             if ran := self._runs.of(function, call, name):
                 yield Event(Kind.RUNS_WRITTEN, call, networks=ran)
+
+    def _is_by_scale(self, module: Module, call: ast.Call) -> bool:
+        """Tell whether a clip holds gradients to a limit that is scaled as they are, and gives back a norm that is not."""
+        scaled = times_scale(limit(self.project, module, call))
+        known = scaled is not None and self.objects.scaler(module, scaled[1]) is not None
+        return known and is_given_back(module, call)
 
     def _named_gradient(self, function: Function, call: ast.Call) -> Iterator[Event]:
         """Yield that ``getattr(p, "grad")`` reads a gradient."""

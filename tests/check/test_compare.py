@@ -26,6 +26,7 @@ from check.casts.teachers import TEACHERS
 from check.casts.validating import VALIDATING
 from check.decisions.adversaries import ADVERSARIES
 from check.decisions.agents import AGENTS
+from check.decisions.clipped_scaled import CLIPPED_SCALED
 from check.decisions.distilling import DISTILLING
 from check.decisions.finetuning import FINETUNING
 from check.decisions.held_back import HELD_BACK, HELD_BACK_UNTOLD
@@ -86,7 +87,7 @@ EVERY = (
     *DISTILLING, *FINETUNING, *REARRANGED, *STAYING, *LATER, *OPENED,
     *ASTRAY, *SET_LATER, *INPUTS_LATER, *PASSED, GIVEN_ON, *ASKED_EARLY, *BACKENDS, *NESTED, *LEFT_SCALED, *HELD_BACK,
     *ROUNDABOUT_RUNS, *KEPT_CONTEXTS, *BACKWARDS, *CONDITIONS, *CONTEXTS, *FOREIGN, *IN_BLOCKS, *ON_CLAIMED_LINES, *STATES,
-    *UNASKED, *WEIGHTS, *STATIC_ARMS, ASKED_BY_CALL, *SET_BEHIND,
+    *UNASKED, *WEIGHTS, *STATIC_ARMS, ASKED_BY_CALL, *SET_BEHIND, *CLIPPED_SCALED,
 )  # fmt: skip
 
 

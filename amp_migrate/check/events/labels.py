@@ -19,6 +19,7 @@ from amp_migrate.training.beliefs import APEX_STATE, PARAMETERS, READS_GRADIENTS
 from amp_migrate.training.contexts import scales_loss
 from amp_migrate.training.events import Kind
 from amp_migrate.training.named import sets_scale
+from amp_migrate.training.reads.magnitude import unscaled
 from amp_migrate.training.steps import runs_backward
 
 
@@ -79,6 +80,7 @@ class Labels:
         if method in READS_GRADIENTS:
             named = [k.value for k in call.keywords if k.arg != PARAMETERS]
             others = [*call.args[1:], *named]
+            others = [*map(unscaled, others)] if self.reads_scaled(function, call) else others
             return Label(Does.READ.value, " ".join([method, *map(text_of, others)]))
         if isinstance(function.module.tree.parent(call), ast.Subscript | ast.Attribute):
             if method == "state_dict":
@@ -100,6 +102,11 @@ class Labels:
         ):
             return _of_state(method)
         return None
+
+    def reads_scaled(self, function: Function, call: ast.Call) -> bool:
+        """Tell whether a clip takes gradients that are scaled, and is scaled as they are."""
+        events = self.program.training.of(function).get(call, ())
+        return any(event.kind is Kind.READ_GRAD and event.scaled for event in events)
 
     def _only_reads(self, function: Function, call: ast.Call) -> bool:
         """Tell whether a ``step`` of the project's own reads gradients and changes no weights: a clip by another name."""

@@ -12,6 +12,8 @@ from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import all_given, tail
 from amp_migrate.project import Function
 from amp_migrate.training import contexts
+from amp_migrate.training.beliefs import READS_GRADIENTS
+from amp_migrate.training.reads.magnitude import unscaled
 
 
 class Alike:
@@ -28,7 +30,8 @@ class Alike:
         """Tell whether a part of the new text reads as one of the old text."""
         if ast.dump(old) == ast.dump(new):
             return True
-        if (inner := _within(new)) is not None and self.reads(before, old, after, inner):
+        inner = self._within(after, new)
+        if inner is not None and self.reads(before, old, after, inner):
             return True
         if isinstance(old, ast.Constant) and isinstance(new, ast.Constant):
             return old.value in self._kept.known and new.value in self._keeps.known
@@ -62,6 +65,20 @@ class Alike:
         if self._is_out_of_place(before, old, new, after):
             return False
         return self.is_apex(before, old) or self.is_native(after, new)
+
+    def _within(self, function: Function, node: ast.AST) -> ast.expr | None:
+        """Return what a part of the new text only scales, as it does the limit of a clip of scaled gradients."""
+        scaled = self._new.labels.reads_scaled
+        if isinstance(node, ast.BinOp):
+            up = function.module.tree.parent(node)
+            up = function.module.tree.parent(up) if isinstance(up, ast.keyword) else up
+            if isinstance(up, ast.Call) and scaled(function, up):
+                return unscaled(node)
+        inner = _within(node)
+        if isinstance(node, ast.BinOp) and isinstance(inner, ast.Call):
+            true = tail(inner) in READS_GRADIENTS and not scaled(function, inner)
+            return None if true else inner
+        return inner
 
     def _added(self, old: ast.Call, call: ast.Call) -> frozenset[ast.expr]:
         """Return the arguments of a call that has more of them which fill the parameters that only the new text has."""

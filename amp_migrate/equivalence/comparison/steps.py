@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from amp_migrate.equivalence.comparison.scales import ScaleRule
-from amp_migrate.equivalence.runs.records import Attempt, Process, Run, Step
+from amp_migrate.equivalence.runs.records import Attempt, Clip, Process, Run, Step
 
 QUANTITIES = (
     "number of backwards",
@@ -114,13 +114,13 @@ def differing(before: Step, after: Step) -> Iterator[tuple[str, str, str]]:
 def _quantities(before: Step, after: Step) -> Iterator[tuple[str, str, str]]:
     for quantity, read in _READERS:
         yield quantity, read(before), read(after)
+    pairs = zip(before.clips, after.clips, strict=False)
+    clips = [(one, _as_true(one, other, after.scale)) for one, other in pairs]
     if not (before.skipped and after.skipped):
         # After an overflow Apex leaves some gradients scaled and some not; nobody reads them.
-        clips = list(zip(before.clips, after.clips, strict=False))
         left, right = ([pair[side].norm for pair in clips] for side in (0, 1))
         yield "clip norm", _numbers(left), _numbers(right)
-    limits = list(zip(before.clips, after.clips, strict=False))
-    left, right = ([pair[side].limit for pair in limits] for side in (0, 1))
+    left, right = ([pair[side].limit for pair in clips] for side in (0, 1))
     yield "clip limit", _numbers(left), _numbers(right)
     stepped = list(_both_stepped(before.attempts, after.attempts))
     left, right = ([pair[side].grad_norm or 0.0 for pair in stepped] for side in (0, 1))
@@ -129,6 +129,13 @@ def _quantities(before: Step, after: Step) -> Iterator[tuple[str, str, str]]:
         # Stand-ins for fused optimizers may keep more state than the original.
         shared = sorted(one.state.keys() & other.state.keys())
         yield "optimizer state", _state(one, shared), _state(other, shared)
+
+
+def _as_true(one: Clip, other: Clip, scale: float) -> Clip:
+    """Return a clip of scaled gradients to a limit that is scaled as well as that of true ones which it is."""
+    if other.limit == one.limit or other.limit != one.limit * scale:
+        return other
+    return Clip(other.norm / scale, other.limit / scale)
 
 
 def _both_stepped(

@@ -29,7 +29,8 @@ class Unit:
     `clip_helpers` read gradients that their callers have unscaled. `beside` are backward passes for optimizers that
     Apex does not know, which stay unscaled. `probes` are backward passes for the gradient of an input alone, which
     nothing scales; `copying` functions run theirs on copies of networks. The gradients `scaled_reads` are read by a
-    function where they are still scaled, and divided by the loss scale. The forwards of `outside` run in a library.
+    function where they are still scaled, and divided by the loss scale; the limits of `scaled_clips` are multiplied by
+    it. The forwards of `outside` run in a library.
     The backward passes `unscaled` add to gradients that are unscaled already. A `plain` unit is a training in FP32. `gone` are the nodes of branches that become one with others,
     `folded` those of the tests between them. `trains` tells whether a statement runs
     a backward or steps.
@@ -53,6 +54,7 @@ class Unit:
     copying: set[Function] = field(default_factory=set)
     unscaled: set[Backward] = field(default_factory=set)
     scaled_reads: dict[ast.expr, Function] = field(default_factory=dict)
+    scaled_clips: dict[ast.Call, Function] = field(default_factory=dict)
     plain: bool = False
     gone: set[ast.AST] = field(default_factory=set)
     folded: set[ast.AST] = field(default_factory=set)

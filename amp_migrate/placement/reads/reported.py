@@ -118,7 +118,7 @@ def tells_more(
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node not in passed
     )
     given = (v for name in names if name.id not in norms for v in values_of(module, name))
-    return any(isinstance(value, ast.Call) for value in given)
+    return any(isinstance(part, ast.Call) for value in given for part in walk(value))
 
 
 def _helpers(unit: Unit, nodes: Iterable[ast.AST]) -> set[Function]:

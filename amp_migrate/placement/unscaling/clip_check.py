@@ -22,6 +22,8 @@ def refuse_scaled(unit: Unit, unscales: list[Unscale]) -> None:
     for site in unit.of(Kind.MASTER_PARAMS):
         if site.node in unit.gone or site.function in unit.clip_helpers or not _clipped(unit, site):
             continue
+        if any(inside(site.module.tree, site.node, clip) for clip in unit.scaled_clips):
+            continue
         here = [u for u in unscales if u.function is site.function and _before(unit, u, site.node)]
         if not any(_same_optimizer(unit, u, site) for u in here):
             raise _unplaced(site.module, site.node)

@@ -13,6 +13,7 @@ from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.making.off import runs_unscaled
 from amp_migrate.placement.reads import gradients
 from amp_migrate.placement.reads.gradients import Use
+from amp_migrate.placement.reads.limited import limited
 from amp_migrate.placement.reads.reported import scaled_reads
 from amp_migrate.placement.reads.whose import of_one
 from amp_migrate.placement.unscaling.moving import Across
@@ -26,9 +27,9 @@ from amp_migrate.placement.unscaling.rehearsal import (
     places,
 )
 from amp_migrate.placement.unscaling.through import unscale_through
-from amp_migrate.placement.unscaling.unscale import Unscale
+from amp_migrate.placement.unscaling.unscale import Unscale, served
 from amp_migrate.placement.windows.course import Course
-from amp_migrate.placement.windows.skipped import leaves_out, refuse_kept
+from amp_migrate.placement.windows.skipped import accumulates, leaves_out, refuse_kept
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Function
 from amp_migrate.project.order import exclusive, inside, key, levels
@@ -37,15 +38,12 @@ from amp_migrate.training.steps import (
     Backward,
     Step,
     boundary,
-    children_of,
-    holds_backward,
     is_one,
-    parent_statement,
 )
 
 
-def plan(unit: Unit, function: Function) -> list[Unscale]:
-    """Return the `unscale_` calls that a function needs, in source order."""
+def plan(unit: Unit, function: Function, *, moving: bool = True) -> list[Unscale]:
+    """Return the `unscale_` calls that a function needs, in source order; `moving`: clips may move to the step."""
     if function in unit.clip_helpers:
         return []
     steps = unit.live_steps(function)
@@ -80,13 +78,15 @@ def plan(unit: Unit, function: Function) -> list[Unscale]:
             mark = (step.call if step else None, text)
             groups.setdefault(mark, []).append(use)
             chosen[mark] = step
-    result = [
-        unscale_through(unit, course, through[step], mark[1], before, found)
-        if (step := chosen[mark]) in through and not _outside(course, step, found)
-        else _unscale(unit, course, step, mark[1], before, found)
-        for mark, all_found in groups.items()
-        for before, found in _branches(tree, all_found)
-    ]
+    result: list[Unscale] = []
+    for mark, all_found in groups.items():
+        for before, found in served(tree, all_found):
+            step = chosen[mark]
+            if step in through and not _outside(course, step, found):
+                own = unscale_through(unit, course, through[step], mark[1], before, found)
+                result.append(own)
+            else:
+                result += _unscales(unit, course, step, mark[1], before, found, moving)
     for zeroing, found in rehearsed.items():
         before = place(function, found, zeroing)
         optimizer = cleared_optimizer(function, zeroing)
@@ -152,6 +152,43 @@ def _beside(tree: Tree, later: list[Step]) -> list[Step]:
         if tree.block(step.anchor) is tree.block(later[0].anchor):
             found.setdefault(step.text, step)
     return list(found.values())
+
+
+def _unscales(
+    unit: Unit,
+    course: Course,
+    step: Step | None,
+    text: str,
+    first: ast.stmt,
+    found: list[Use],
+    moving: bool,
+) -> list[Unscale]:
+    """Return where gradients are unscaled for some reads; clips that do not move to the step stay on scaled ones."""
+    unscale: Unscale | Cannot
+    try:
+        unscale = _unscale(unit, course, step, text, first, found)
+        if moving or not unscale.accumulates:
+            return [unscale]
+    except Cannot as refusal:
+        unscale = refusal
+    outside = [] if step is None else _outside(course, step, found)
+    clips = limited(unit, course.function, outside)
+    if step is None or not clips or not _accumulates(unit, course, step):
+        if isinstance(unscale, Cannot):
+            raise unscale
+        return [unscale]
+    unit.scaled_clips |= clips
+    rest = [use for use in found if use not in outside]
+    return [
+        inner
+        for before, own in (served(step.tree, rest) if rest else ())
+        for inner in _unscales(unit, course, step, text, before, own, moving)
+    ]
+
+
+def _accumulates(unit: Unit, course: Course, step: Step) -> bool:
+    limit = _limit(course, step)
+    return limit is not None and accumulates(unit, course.function, step.anchor, limit)
 
 
 def _unscale(
@@ -258,26 +295,3 @@ def _between(unit: Unit, step: Step, first: ast.stmt, found: list[Use]) -> ast.s
         )
     unit.unscaled |= set(later)
     return place
-
-
-def _branches(tree: Tree, found: list[Use]) -> list[tuple[ast.stmt, list[Use]]]:
-    """Divide reads into those that one `unscale_` serves, with the statement that it precedes.
-
-    Alternatives that run a backward of their own need one each.
-    """
-    children = children_of(tree, [use.statement for use in found])
-    first = children[0]
-    if not holds_backward(first) or first in [use.statement for use in found]:
-        return [(first, found)]
-    inner = [use for use in found if inside(tree, use.statement, first)]
-    if len(inner) < len(found):
-        served = _branches(tree, inner)
-        return [
-            (stmt, uses + found[len(inner) :]) if i == 0 else (stmt, uses)
-            for i, (stmt, uses) in enumerate(served)
-        ]
-    groups: dict[int, list[Use]] = {}
-    for use in found:
-        branch = next(s for s in levels(tree, use.statement) if parent_statement(tree, s) is first)
-        groups.setdefault(id(tree.block(branch)), []).append(use)
-    return [part for group in groups.values() for part in _branches(tree, group)]

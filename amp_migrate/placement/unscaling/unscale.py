@@ -6,8 +6,11 @@ import ast
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from amp_migrate.facts.tree import Tree
+from amp_migrate.placement.reads.gradients import Use
 from amp_migrate.project import Function
-from amp_migrate.training.steps import Step
+from amp_migrate.project.order import inside, levels
+from amp_migrate.training.steps import Step, children_of, holds_backward, parent_statement
 
 
 class Inside(NamedTuple):
@@ -46,3 +49,26 @@ class Unscale:
     inside: Inside | None = None
     behind: ast.stmt | None = None
     through: Step | None = None
+
+
+def served(tree: Tree, found: list[Use]) -> list[tuple[ast.stmt, list[Use]]]:
+    """Divide reads into those that one `unscale_` serves, with the statement that it precedes.
+
+    Alternatives that run a backward of their own need one each.
+    """
+    children = children_of(tree, [use.statement for use in found])
+    first = children[0]
+    if not holds_backward(first) or first in [use.statement for use in found]:
+        return [(first, found)]
+    inner = [use for use in found if inside(tree, use.statement, first)]
+    if len(inner) < len(found):
+        parts = served(tree, inner)
+        return [
+            (stmt, uses + found[len(inner) :]) if i == 0 else (stmt, uses)
+            for i, (stmt, uses) in enumerate(parts)
+        ]
+    groups: dict[int, list[Use]] = {}
+    for use in found:
+        branch = next(s for s in levels(tree, use.statement) if parent_statement(tree, s) is first)
+        groups.setdefault(id(tree.block(branch)), []).append(use)
+    return [part for group in groups.values() for part in served(tree, group)]

@@ -4,7 +4,8 @@
 Inserts `scaler.unscale_(optimizer)` once per step, before the first use of gradients (clipping, norms,
 edits), and replaces `amp.master_params(optimizer)` by the parameters themselves: `model.parameters()` where the optimizer was
 made with all of them in that order, else those of its groups. Where a helper only logs gradients, on
-every micro-batch, it divides them by `scaler.get_scale()`: they are scaled there until the step. Where gradients are
+every micro-batch, it divides them by `scaler.get_scale()`: they are scaled there until the step. A clip on every
+micro-batch that cannot move to the step, as its norm is used there, holds the scaled gradients to `max_norm * scaler.get_scale()`, and divides the norm. Where gradients are
 read and then cleared without a step, as for the Fisher information, `scaler.update()` follows the last read.
 
 ## Why
@@ -19,7 +20,8 @@ Apex unscaled gradients when the `scale_loss` block ended. Natively they stay sc
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
 
 ## Safety
-Faithful: the gradients that are clipped are the same bits.
+Faithful: the gradients that are clipped are the same bits. So is a clip of scaled gradients, but for the 1e-6 that torch adds to
+their norm, which a norm below 32 shows in its last bits; a note says so.
 """
 
 from __future__ import annotations
@@ -36,8 +38,10 @@ from amp_migrate.placement.windows.skipped import jumps
 from amp_migrate.placement.windows.unused import left_out, unused
 from amp_migrate.plan.model import Decision, Insert, ReplaceExpression, Status
 from amp_migrate.project import Function
+from amp_migrate.project.order import inside
 from amp_migrate.project.rounds import runs_before
 from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.training.reads.magnitude import limit
 from amp_migrate.training.steps import asked
 
 RULE = Rule("AMP106", "gradients are unscaled before they are read", Safety.FAITHFUL, order=25)
@@ -54,15 +58,24 @@ _PASSED = (
 )
 
 
+_TIGHT = (ast.Constant, ast.Name, ast.Attribute, ast.Call, ast.Subscript)
+_LOOSE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Call, ast.keyword, ast.Compare)
+
+
 def decide(context: Context) -> Iterator[Decision]:
     """Place `unscale_` in every function that reads gradients, and replace `master_params`."""
+    replaced: dict[ast.Call, dict[ast.expr, str]] = {}
     for site in context.unit.of(Kind.MASTER_PARAMS):
         if context.is_gone(site.node):
             yield decision(RULE, Status.MIGRATED, site.module, site.node, "goes with its branch")
             continue
         text, whole = _plain(context, site) or replaced_parameters(context.unit, site)
-        edit = ReplaceExpression(site.module.tree.span(whole), text)
-        yield decision(RULE, Status.MIGRATED, site.module, site.node, f"becomes `{text}`", [edit])
+        edits = [ReplaceExpression(site.module.tree.span(whole), text)]
+        for clip in context.unit.scaled_clips:
+            if inside(site.module.tree, whole, clip):
+                replaced[clip] = {**replaced.get(clip, {}), whole: text}
+                edits = []
+        yield decision(RULE, Status.MIGRATED, site.module, site.node, f"becomes `{text}`", edits)
     written: set[Inside] = set()
     rehearsed = any(unscale.cleared is not None for unscale in context.unscales)
     never = unused(context.unit) if rehearsed else ()
@@ -82,6 +95,9 @@ def decide(context: Context) -> Iterator[Decision]:
             yield decision(RULE, Status.NOTE, unscale.function.module, unscale.before, _LOST)
     for node, function in context.unit.scaled_reads.items():
         yield _divided(context, function, node)
+    for call, function in context.unit.scaled_clips.items():
+        if not context.is_gone(call):
+            yield _limited(context, function, call, replaced.get(call, {}))
     yield from _lost(context)
 
 
@@ -150,6 +166,29 @@ def _divided(context: Context, function: Function, node: ast.expr) -> Decision:
     edit = ReplaceExpression(tree.span(node), text)
     message = "gradients that are reported before the step are divided by the loss scale"
     return decision(RULE, Status.ROUTINE, function.module, node, message, [edit])
+
+
+def _limited(
+    context: Context, function: Function, call: ast.Call, replaced: dict[ast.expr, str]
+) -> Decision:
+    """Scale the limit of a clip on micro-batches that do not step, and divide the norm that it gives by the scale."""
+    module, tree = function.module, function.module.tree
+    scale = f"{context.scaler(function, call)}.get_scale()"
+    held = limit(context.unit.project, module, call)
+    assert held is not None
+    text = tree.segment(held)
+    text = f"{text if isinstance(held, _TIGHT) else f'({text})'} * {scale}"
+    text = tree.segment(call, {**replaced, held: text})
+    up = tree.parent(call)
+    if not isinstance(up, ast.Expr):
+        text = f"{text} / {scale}"
+        text = text if isinstance(up, _LOOSE) else f"({text})"
+    edit = ReplaceExpression(tree.span(call), text)
+    message = (
+        "gradients are scaled on micro-batches that do not step, and are clipped to a limit that is scaled as well: torch "
+        "adds 1e-6 to the scaled norm here, so the last bits of what is clipped may differ"
+    )
+    return decision(RULE, Status.NOTE, module, call, message, [edit])
 
 
 def _unscale(context: Context, unscale: Unscale) -> Decision:

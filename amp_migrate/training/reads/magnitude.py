@@ -6,12 +6,14 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.facts.closure import spread
-from amp_migrate.facts.paths import tail
-from amp_migrate.project import Function
+from amp_migrate.facts.constants import number
+from amp_migrate.facts.paths import argument, spreads, tail
+from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import KNOWS_NO_SCALE, reduces
 from amp_migrate.training.bindings import values_of
 
 _SCALE = "get_scale"
+_NORMS = frozenset({"clip_grad_norm", "clip_grad_norm_"})  # a clip of values would hide an overflow
 
 
 class Magnitude:
@@ -91,6 +93,44 @@ class Magnitude:
         yield from ast.iter_child_nodes(node)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             yield from values_of(self._function.module, node)
+
+
+def limit(project: Project, module: Module, call: ast.Call) -> ast.expr | None:
+    """Return the norm to which torch holds gradients, where gradients that are k times as large want one k times as large."""
+    kind = argument(call, "norm_type", 2)
+    alike = kind is None or (number(kind) or 0) > 0
+    if project.lookup.called(module, call) not in _NORMS or spreads(call) or not alike:
+        return None
+    return None if project.callees(call) else argument(call, "max_norm", 1)
+
+
+def times_scale(node: ast.expr | None) -> tuple[ast.expr, ast.expr] | None:
+    """Return what is multiplied by ``scaler.get_scale()``, and that scaler."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        for one, other in ((node.left, node.right), (node.right, node.left)):
+            if (scaler := scale_of(other)) is not None:
+                return one, scaler
+    return None
+
+
+def unscaled(node: ast.expr) -> ast.expr:
+    """Return a limit without the loss scale that it is multiplied by."""
+    found = times_scale(node)
+    return node if found is None else found[0]
+
+
+def scale_of(node: ast.expr) -> ast.expr | None:
+    """Return the scaler of ``scaler.get_scale()``."""
+    asked = node.func if isinstance(node, ast.Call) and not node.args else None
+    return asked.value if isinstance(asked, ast.Attribute) and asked.attr == _SCALE else None
+
+
+def is_given_back(module: Module, call: ast.Call) -> bool:
+    """Tell whether nothing is left of the scale in what a call gives: it is divided by that, or not used."""
+    up = module.tree.parent(call)
+    if isinstance(up, ast.BinOp) and isinstance(up.op, ast.Div) and up.left is call:
+        return scale_of(up.right) is not None
+    return isinstance(up, ast.Expr)
 
 
 def _is_zero(node: ast.expr) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -34,7 +35,11 @@ def _by_norm(recorder: Recorder, registry: Registry) -> Any:
             places = registry.order()
             given = [parameters] if isinstance(parameters, Tensor) else list(parameters)
             ordered = sorted(given, key=lambda p: places.get(id(p), len(places)))
-            total = original(ordered, max_norm, *args, **kwargs)
+            scale = _scale(recorder)
+            # torch adds 1e-6 to the norm that it divides by: of true gradients, as under Apex.
+            _multiply(given, 1.0 / scale)
+            total = original(ordered, max_norm / scale, *args, **kwargs) * scale
+            _multiply(given, scale)
             _note(recorder, {"norm": float(total), "limit": float(max_norm)})
             return total
 
@@ -54,6 +59,21 @@ def _by_value(recorder: Recorder) -> Any:
         return clip_grad_value_
 
     return make
+
+
+def _scale(recorder: Recorder) -> float:
+    """Return the power of two that a GradScaler has multiplied the gradients by, 1 where they are true."""
+    iteration = recorder.iteration
+    if iteration is None or not iteration.scales or not recorder.notes.get("grad_scaler"):
+        return 1.0
+    scale = 1.0 if "U" in iteration.events or iteration.attempts else iteration.scales[-1]
+    return scale if math.frexp(scale)[0] == 0.5 else 1.0
+
+
+def _multiply(parameters: list[Tensor], factor: float) -> None:
+    for parameter in parameters if factor != 1.0 else ():
+        if parameter.grad is not None:
+            parameter.grad.detach().mul_(factor)
 
 
 def _note(recorder: Recorder, clip: dict[str, float]) -> None:
