@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from amp_migrate.apex.sites import HANDED_ON, Site
-from amp_migrate.facts.constants import is_none
+from amp_migrate.facts.constants import is_none, string
 from amp_migrate.facts.paths import path
+from amp_migrate.facts.scopes import targets_of
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Class, Function, Module, Project
@@ -21,10 +22,12 @@ _USES = (ast.Attribute, ast.If, ast.IfExp, ast.BoolOp, ast.UnaryOp, ast.Assert, 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Empty:
-    """``self.amp = None`` in the constructor of the class whose objects get amp."""
+    """``self.amp = None`` in the constructor of the class whose objects get amp, which may set others beside."""
 
     function: Function
-    statement: ast.Assign
+    statement: ast.Assign | ast.AnnAssign
+    target: ast.expr
+    value: ast.expr
 
     @property
     def owner(self) -> Class:
@@ -33,19 +36,23 @@ class Empty:
             raise ValueError("a constructor stands in a class")
         return self.function.cls
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether the statement sets nothing else."""
+        return self.statement.value is self.value and self.target in targets_of(self.statement)
+
 
 def emptied(project: Project, site: Site, target: ast.Attribute) -> list[Empty]:
     """Return the constructors that set an attribute to None which amp is stored in.
 
     Raises `Cannot` where something else may ask what the attribute holds.
     """
-    nones = [
-        (project.function_of(module, node), node)
-        for module, node in project.nodes(ast.Assign)
-        if is_none(node.value)
-        if any(isinstance(t, ast.Attribute) and t.attr == target.attr for t in node.targets)
+    found = [
+        Empty(project.function_of(module, node), node, part, value)
+        for module, node in _assignments(project)
+        for part, value in parts_of(node)
+        if is_none(value) and isinstance(part, ast.Attribute) and part.attr == target.attr
     ]
-    found = [Empty(function, node) for function, node in nones]
     if not found:
         return []
     owner = found[0].function.cls
@@ -56,9 +63,23 @@ def emptied(project: Project, site: Site, target: ast.Attribute) -> list[Empty]:
         and _only_asked(project, target.attr, found, family(owner))
     ):
         return found
-    raise asked_otherwise(
-        found[0].function.module, found[0].statement, found[0].statement.targets[0]
-    )
+    raise asked_otherwise(found[0].function.module, found[0].statement, found[0].target)
+
+
+def _assignments(project: Project) -> Iterator[tuple[Module, ast.Assign | ast.AnnAssign]]:
+    yield from project.nodes(ast.Assign)
+    yield from project.nodes(ast.AnnAssign)
+
+
+def parts_of(node: ast.Assign | ast.AnnAssign) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yield what an assignment sets with what each part gets, as far as both sides are written out."""
+    queue = [(target, node.value) for target in targets_of(node)]
+    for target, value in queue:
+        if isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List):
+            if len(target.elts) == len(value.elts):
+                queue += zip(target.elts, value.elts, strict=True)
+        elif value is not None:
+            yield target, value
 
 
 def asked_otherwise(module: Module, node: ast.AST, attribute: ast.expr) -> Cannot:
@@ -77,14 +98,17 @@ def asked_otherwise(module: Module, node: ast.AST, attribute: ast.expr) -> Canno
 def may_be_none(project: Project) -> frozenset[str]:
     """Return the names of the attributes that are None somewhere in a project, or get what a caller gives as None."""
     found: set[str] = set()
-    for module, node in project.nodes(ast.Assign):
+    for module, node in _assignments(project):
         in_class = isinstance(module.tree.holder(node), ast.ClassDef)
-        for target in node.targets:
+        for target, value in parts_of(node):
             name = target.attr if isinstance(target, ast.Attribute) else ""
             name = target.id if in_class and isinstance(target, ast.Name) else name
             function = project.function_of(module, node)
-            if name and name not in found and _gives_none(project, function, node.value, set()):
+            if name and name not in found and _gives_none(project, function, value, set()):
                 found.add(name)
+    for _, call in project.nodes(ast.Call):
+        if path(call.func) == "setattr" and len(call.args) == 3 and is_none(call.args[2]):
+            found |= {string(call.args[1]) or ""}
     return frozenset(found)
 
 
@@ -118,7 +142,7 @@ def only_used(project: Project, attr: str) -> bool:
 
 def asked(project: Project, empty: Empty) -> Iterator[tuple[Function, ast.expr, bool]]:
     """Yield the tests of an attribute that is None without AMP: the test, and whether it asks for AMP."""
-    target = empty.statement.targets[0]
+    target = empty.target
     relatives = family(empty.owner)
     if not isinstance(target, ast.Attribute):
         return
@@ -142,13 +166,12 @@ def test_of(tree: Tree, node: ast.expr) -> tuple[ast.expr, bool] | None:
 
 
 def _in_constructor(empty: Empty, relatives: list[Class], site: Site) -> bool:
-    targets = empty.statement.targets
     body = empty.function.scope.body
     return (
         empty.function.name == "__init__"
         and empty.function.cls in relatives
-        and len(targets) == 1
-        and _on_self(empty.function, targets[0])
+        and len(targets_of(empty.statement)) == 1
+        and _on_self(empty.function, empty.target)
         and (empty.statement in body or _is_other_way(empty, body, site))
     )
 
@@ -191,7 +214,7 @@ def _is_of(
 
 def _only_asked(project: Project, attr: str, found: list[Empty], relatives: list[Class]) -> bool:
     """Tell whether the attribute is only used for amp, tested, or handed on, where its object surely is one of the class."""
-    empties = {empty.statement for empty in found}
+    empties = {empty.target for empty in found}
     for module in project.modules.values():
         if any(by_name(call, attr) for call in module.tree.nodes(ast.Call)):
             return False
@@ -200,9 +223,9 @@ def _only_asked(project: Project, attr: str, found: list[Empty], relatives: list
             function = project.function_of(module, node)
             if not isinstance(node.ctx, ast.Load):
                 stored = isinstance(up, ast.Assign) and (
-                    up in empties or project.external(module, up.value) in HANDED_ON
+                    project.external(module, up.value) in HANDED_ON
                 )
-                if not stored:
+                if not stored and node not in empties:
                     return False
             elif not (
                 _is_of(project, function, node, relatives)

@@ -172,13 +172,13 @@ RULES = (
         "Native gradients are unscaled once per step. What was read, and so unscaled, and is then neither stepped nor\n"
         "zeroed, would meet the scaled gradients of the next backward.",
         """
-        norm = clip_grad_norm_(amp.master_params(optimizer), 1.0)
+        norm = sum(p.grad.norm() for p in model.parameters())
         if norm < 10:
             optimizer.step()
             optimizer.zero_grad()
         """,
         """
-        norm = clip_grad_norm_(amp.master_params(optimizer), 1.0)
+        norm = sum(p.grad.norm() for p in model.parameters())
         if norm < 10:
             optimizer.step()
         optimizer.zero_grad()

@@ -9,6 +9,7 @@ from check.brought.contexts import CONTEXTS
 from check.brought.foreign import FOREIGN
 from check.brought.in_blocks import IN_BLOCKS
 from check.brought.on_claimed_lines import ON_CLAIMED_LINES
+from check.brought.settled import SETTLED
 from check.brought.states import STATES
 from check.brought.unasked import UNASKED
 from check.brought.weights import WEIGHTS
@@ -87,7 +88,7 @@ EVERY = (
     *DISTILLING, *FINETUNING, *REARRANGED, *STAYING, *LATER, *OPENED,
     *ASTRAY, *SET_LATER, *INPUTS_LATER, *PASSED, GIVEN_ON, *ASKED_EARLY, *BACKENDS, *NESTED, *LEFT_SCALED, *HELD_BACK,
     *ROUNDABOUT_RUNS, *KEPT_CONTEXTS, *BACKWARDS, *CONDITIONS, *CONTEXTS, *FOREIGN, *IN_BLOCKS, *ON_CLAIMED_LINES, *STATES,
-    *UNASKED, *WEIGHTS, *STATIC_ARMS, ASKED_BY_CALL, *SET_BEHIND, *CLIPPED_SCALED,
+    *UNASKED, *WEIGHTS, *STATIC_ARMS, ASKED_BY_CALL, *SET_BEHIND, *CLIPPED_SCALED, *SETTLED,
 )  # fmt: skip
 
 

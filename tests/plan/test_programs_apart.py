@@ -14,7 +14,7 @@ from amp_migrate.source.file import Source
 _SINGLE = {c.name: c.before["before.py"] for c in cases() if list(c.before) == ["before.py"]}
 _KNOWN = (
     ("dual/engine_of_deepspeed", "fixes/clip_inside_block"),
-    ("rest/sync_batch_norm_with_fallback", "refused/skip_keeps_gradients"),
+    ("rest/sync_batch_norm_with_fallback", "refused/norm_told_where_no_step_follows"),
 )
 
 

@@ -41,7 +41,7 @@ class Related:
         parts = list(_joined(enabled))
         told = [truth(part) for part in parts]
         for part, known in zip(parts, told, strict=True):
-            asked = {ast.unparse(node) for node in _operands(part)}
+            asked = {text for node in _operands(part) for text in _spelt(program, node)}
             if known is None and any(told) and asked.isdisjoint(self._tests):
                 if names_behind(program, function, part):
                     return ast.unparse(part)
@@ -63,9 +63,19 @@ class Related:
         project = self._program.project
         scaling = ((m, c) for m, c in project.nodes(ast.Call) if tail(c) == "scale_loss")
         guarding = (t for m, c in scaling for t, _ in guards(project.function_of(m, c), c))
-        nodes = [*(node for _, node in self._places), *guarding]
+        nodes = [*(node for _, node in self._places), *guarding, *self._kept_under]
         parts = (part for node in nodes for part in ast.walk(node))
         return frozenset(ast.unparse(part) for part in parts if isinstance(part, ast.expr))
+
+    @property
+    def _kept_under(self) -> Iterator[ast.expr]:
+        """The tests under which an object keeps Apex, for others to ask whether it has it."""
+        project, objects = self._program.project, self._program.training.objects
+        for module, target, value in (kept for held in objects.stored.values() for kept in held):
+            if (project.external(module, value) or "").partition(".")[0] == "apex":
+                function = project.function_of(module, target)
+                yield from (test for test, _ in guards(function, target))
+                yield from (test for _, test in _jumped(self._program, function, target))
 
     @cached_property
     def _places(self) -> list[_Place]:
@@ -75,28 +85,29 @@ class Related:
         calls = [(s.function, s.call) for f in above for s in project.callers(f)]
         calls += [(item.function, item.call) for item in self._every]
         places = [(f, test) for f, call in calls for test, _ in guards(f, call)]
-        places += [place for f, call in calls for place in self._jumped(f, call)]
+        places += [place for f, call in calls for place in _jumped(self._program, f, call)]
         for item in self._every:
             given = [k.value for k in item.call.keywords if k.arg not in _TRAINED]
             given += item.call.args[len(_TRAINED) :]
             places += [(item.function, node) for node in given]
         return places
 
-    def _jumped(self, function: Function, call: ast.Call) -> Iterator[_Place]:
-        """Yield the tests before a call that may leave its function."""
-        graph = self._program.graph(function)
-        leaving = {
-            part
-            for node in function.own_nodes
-            if isinstance(node, ast.If) and any(isinstance(n, _JUMPS) for n in ast.walk(node))
-            for part in ast.walk(node.test)
-        }
-        order, at = graph.order(exceptions=False), graph.at(call)
-        for point in graph.points if leaving else ():
-            test = point.node
-            if point.kind is Kind.TEST and test in leaving and isinstance(test, ast.expr):
-                if any(order.may_reach(point, target) for target in at):
-                    yield function, test
+
+def _jumped(program: Program, function: Function, node: ast.AST) -> Iterator[_Place]:
+    """Yield the tests before a node that may leave its function."""
+    graph = program.graph(function)
+    leaving = {
+        part
+        for up in function.own_nodes
+        if isinstance(up, ast.If) and any(isinstance(n, _JUMPS) for n in ast.walk(up))
+        for part in ast.walk(up.test)
+    }
+    order, at = graph.order(exceptions=False), graph.at(node)
+    for point in graph.points if leaving else ():
+        test = point.node
+        if point.kind is Kind.TEST and test in leaving and isinstance(test, ast.expr):
+            if any(order.may_reach(point, target) for target in at):
+                yield function, test
 
 
 def names_behind(program: Program, function: Function, node: ast.expr) -> frozenset[str]:
@@ -110,6 +121,7 @@ class _Behind:
     """Finds the names of flags, and of all that those are set to; `unknown` tells that there is more to it."""
 
     def __init__(self, program: Program) -> None:
+        self._program = program
         self._project = program.project
         self._objects = program.training.objects
         self.unknown = False
@@ -151,6 +163,7 @@ class _Behind:
             for where, target, value in self._objects.stored.get(node.attr, ()):
                 maker = project.function_of(where, target)
                 yield from ((maker, value), *((maker, test) for test, _ in guards(maker, target)))
+                yield from _jumped(self._program, maker, target)
             methods = (f for f in project.functions() if f.is_property and f.name == node.attr)
             yield from (place for method in methods for place in _given(method))
             return
@@ -167,6 +180,13 @@ def _given(function: Function) -> Iterator[_Place]:
     """Yield what a function gives, and the tests around that."""
     for value in returned(function):
         yield from ((function, value), *((function, test) for test, _ in guards(function, value)))
+
+
+def _spelt(program: Program, node: ast.expr) -> Iterator[str]:
+    """Yield how an operand is written, and of an attribute how what it holds is."""
+    yield ast.unparse(node)
+    name = node.attr if isinstance(node, ast.Attribute) else ""
+    yield from (ast.unparse(v) for _, _, v in program.training.objects.stored.get(name, ()))
 
 
 def _operands(part: ast.expr) -> list[ast.expr]:

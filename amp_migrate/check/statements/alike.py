@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 from amp_migrate.check.events.sides import Side, key
 from amp_migrate.check.statements.keys import Keys
-from amp_migrate.check.statements.words import NAMES, Words
+from amp_migrate.check.statements.words import NAMES, Words, emptied
 from amp_migrate.facts.below import every
+from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import all_given, tail
 from amp_migrate.project import Function
 from amp_migrate.training import contexts
 from amp_migrate.training.beliefs import READS_GRADIENTS
 from amp_migrate.training.reads.magnitude import unscaled
+
+_HOLD = ast.Return | ast.Assign | ast.AnnAssign | ast.keyword | ast.NamedExpr
 
 
 class Alike:
@@ -62,7 +66,7 @@ class Alike:
             return self._entries(before, old, after, new)
         if type(old) is type(new) and self._fields(before, old, after, new):
             return True
-        if self._is_out_of_place(before, old, new, after):
+        if self._is_out_of_place(before, old, new, after) or self._is_settled(old, new):
             return False
         return self.is_apex(before, old) or self.is_native(after, new)
 
@@ -100,6 +104,21 @@ class Alike:
         if not isinstance(old, ast.Constant | NAMES) or not isinstance(new, NAMES):
             return False
         return self.is_native(after, new) and not self.is_apex(before, old)
+
+    def _is_settled(self, old: ast.AST, new: ast.AST) -> bool:
+        """Tell whether what asks an attribute for Apex or None has one answer in the new text."""
+        if isinstance(old, _HOLD) and isinstance(new, _HOLD):
+            one, other = old.value, new.value
+            return one is not None and other is not None and self._is_settled(one, other)
+        while isinstance(old, ast.UnaryOp) and isinstance(old.op, ast.Not):
+            old = old.operand
+        asked = old.left if isinstance(old, ast.Compare) and is_none(old.comparators[0]) else old
+        fixed = isinstance(new, ast.Constant) and isinstance(new.value, bool)
+        return fixed and isinstance(asked, ast.Attribute) and asked.attr in self._emptied
+
+    @cached_property
+    def _emptied(self) -> frozenset[str]:
+        return emptied(self._old)
 
     def _entries(self, before: Function, old: ast.Dict, after: Function, new: ast.Dict) -> bool:
         """Tell whether the entries of a dictionary read as those of another one; that of Apex may have another key."""

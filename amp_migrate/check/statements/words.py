@@ -7,7 +7,10 @@ import builtins
 from functools import cached_property
 
 from amp_migrate.check.events.sides import Side, key
+from amp_migrate.facts.constants import is_none, string
+from amp_migrate.facts.paths import tail
 from amp_migrate.project import Function, Module
+from amp_migrate.training.bindings import own_part
 
 NAMES = ast.Name | ast.Attribute
 _BUILTINS = frozenset(vars(builtins))
@@ -52,6 +55,26 @@ class Words:
     @cached_property
     def _modules(self) -> dict[str, Module]:
         return {module.path: module for module in self._other.project.modules.values()}
+
+
+def emptied(side: Side) -> frozenset[str]:
+    """Return the attributes that are None somewhere in a text, in whatever way they are set."""
+    project, found = side.project, set()
+    for module in project.modules.values():
+        for node in module.tree.nodes(ast.Name, ast.Attribute):
+            if not isinstance(node.ctx, ast.Store):
+                continue
+            if isinstance(node, ast.Name) and not isinstance(
+                module.scopes.owner(node), ast.ClassDef
+            ):
+                continue
+            whole = getattr(module.tree.statement(node), "value", None)
+            if whole is not None and is_none(own_part(project, module, node, whole)):
+                found.add(word(node))
+    for _, call in project.nodes(ast.Call):
+        if tail(call) == "setattr" and len(call.args) == 3 and is_none(call.args[2]):
+            found.add(string(call.args[1]) or "")
+    return frozenset(found)
 
 
 def word(node: ast.Name | ast.Attribute) -> str:

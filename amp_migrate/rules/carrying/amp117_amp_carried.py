@@ -110,10 +110,14 @@ def _empty(context: Context, empty: Empty) -> Decision:
     """What was None where AMP is off is a disabled scaler; one constructor may make it already."""
     home = context.unit.home
     module, stmt = empty.function.module, empty.statement
-    text = f"{home.attribute(empty.function)} = {context.spelling.scaler(['enabled=False'])}"
+    attribute, disabled = home.attribute(empty.function), context.spelling.scaler(["enabled=False"])
+    text = f"{attribute} = {disabled}"
     made = any(home.is_attribute(function) for function in home.inits)
-    span = module.tree.span(stmt)
-    edits: list[Edit] = [Drop(span) if made else Replace(span, text)]
+    span = module.tree.span
+    edits: list[Edit] = [Drop(span(stmt)) if made else Replace(span(stmt), text)]
+    if not empty.is_alone:  # None is as good as nothing where the scaler has another name
+        parts = ((empty.target, attribute), (empty.value, disabled))
+        edits = [] if made else [ReplaceExpression(span(part), new) for part, new in parts]
     message = f"becomes `{text}`, which passes everything through"
     result = decision(RULE, Status.ROUTINE, module, stmt, message, edits)
     for function, test, positive in asked(context.unit.project, empty):

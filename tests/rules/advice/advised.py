@@ -194,21 +194,6 @@ ADVISED = (
         ),
     ),
     Advised(
-        "refused/clip_before_steps_at_two_boundaries",
-        "clip straight before each optimizer.step()",
-        (
-            ("        nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n", ""),
-            (
-                "            optimizer.step()\n",
-                "            nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n            optimizer.step()\n",
-            ),
-            (
-                "            finish(optimizer)",
-                "            nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n            finish(optimizer)",
-            ),
-        ),
-    ),
-    Advised(
         "refused/backward_by_flag_unknown",
         "change the code so that gradients are touched only between the last backward and the step",
         (("backward=self.seen > self.warm_up", "backward=True"),),
@@ -271,20 +256,6 @@ ADVISED = (
             (
                 "        optimizer.step()",
                 "        print(sum(p.grad.norm() for p in model.parameters()).item())\n        optimizer.step()",
-            ),
-        ),
-    ),
-    Advised(
-        "refused/clip_at_the_end_of_a_context",
-        "read them inside `if (number + 1) % window == 0:` and leave the rest where it is",
-        (
-            (
-                '        with clipped(model, 1.0):\n            print("loss", loss.item())\n',
-                '        print("loss", loss.item())\n',
-            ),
-            (
-                "            optimizer.step()",
-                "            with clipped(model, 1.0):\n                pass\n            optimizer.step()",
             ),
         ),
     ),
@@ -902,23 +873,6 @@ ADVISED = (
         ),
     ),
     Advised(
-        "refused/norm_and_count_decide",
-        "read them inside `if (i + 1) % args.every == 0:` and zero them there in any case",
-        (
-            (
-                "        norm = torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), 1.0)\n"
-                "        if (i + 1) % args.every == 0 and norm < 10:\n"
-                "            optimizer.step()\n"
-                "            optimizer.zero_grad()\n",
-                "        if (i + 1) % args.every == 0:\n"
-                "            norm = torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), 1.0)\n"
-                "            if norm < 10:\n"
-                "                optimizer.step()\n"
-                "            optimizer.zero_grad()\n",
-            ),
-        ),
-    ),
-    Advised(
         "refused/norm_collected_where_nothing_trains",
         "report them inside `if active:` alone",
         (
@@ -1213,19 +1167,6 @@ ADVISED = (
                 "        for scaler in amp._amp_state.loss_scalers:\n"
                 "            scaler._loss_scale = max(scaler._loss_scale, 128.0)\n",
                 "        amp._amp_state.loss_scalers[0]._loss_scale = max(amp._amp_state.loss_scalers[0]._loss_scale, 128.0)\n",
-            ),
-        ),
-    ),
-    Advised(
-        "refused/skip_keeps_gradients",
-        "call optimizer.zero_grad() on this way as well",
-        (
-            (
-                "            optimizer.step()\n            optimizer.zero_grad()",
-                "            optimizer.step()\n"
-                "            optimizer.zero_grad()\n"
-                "        else:\n"
-                "            optimizer.zero_grad()",
             ),
         ),
     ),
