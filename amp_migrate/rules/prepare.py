@@ -42,8 +42,8 @@ from amp_migrate.placement.unscaling.clip_check import refuse_helpers, refuse_sc
 from amp_migrate.placement.unscaling.helpers import clip_helpers
 from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.placement.windows.separate import (
+    left_scaled,
     refuse_separate_windows,
-    refuse_unscaled_windows,
     refuse_waiting_beside,
 )
 from amp_migrate.plan.cannot import Cannot
@@ -146,10 +146,10 @@ def _unscales(unit: Unit, *, moving: bool) -> list[Unscale]:
         for function in _training_functions(unit)
         for unscale in clipping.plan(unit, function, moving=moving)
     ]
+    unscales = left_scaled(unit, unscales)
     refuse_scaled(unit, unscales)
     refuse_helpers(unit, unscales)
     refuse_unseen(unit, unscales)
-    refuse_unscaled_windows(unit, unscales)
     return unscales
 
 

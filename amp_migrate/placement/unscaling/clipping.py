@@ -206,7 +206,7 @@ def _unscale(
     )
     behind = behind_backward(unit, course, found, taking)
     if step is None or behind is not None:
-        return Unscale(function, first, text, behind=behind)
+        return Unscale(function, first, text, behind=behind, reads=[] if step else found)
     first = _between(unit, step, first, found)
     result = Unscale(function, first, text)
     anchor = step.anchor

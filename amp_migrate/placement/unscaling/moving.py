@@ -15,7 +15,7 @@ from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.placement.windows.certain import may_be_untrained
 from amp_migrate.placement.windows.skipped import accumulates
 from amp_migrate.plan.cannot import Cannot
-from amp_migrate.project.order import Loop, inside, key, levels, position
+from amp_migrate.project.order import Loop, inside, key, levels, position, tests_between
 from amp_migrate.training.steps import (
     Step,
     children_of,
@@ -38,6 +38,8 @@ _SEVERAL = (
     "several places"
 )
 _NORM = "gradients are clipped on every micro-batch, and the norm is used where no step is taken"
+_BRANCH = "gradients are clipped on every micro-batch, in one branch of an `if`, and can be unscaled only once per step"
+_TEST = "move the clip with its test to where the optimizer steps, then run again"
 _INTO = "move the clip and what uses its norm into `if {test}:`, then run again"
 
 
@@ -83,7 +85,16 @@ class Across:
         inner = [u.statement for u in found if inside(tree, u.statement, limit)]
         result.moved = tops
         result.before = min([*inner, outermost_anchor(step, steps), self._ahead(steps)], key=key)
+        for top in tops if result.accumulates else ():
+            self._refuse_branch(top, result.before)
         return result
+
+    def _refuse_branch(self, top: ast.stmt, anchor: ast.stmt) -> None:
+        """Raise `Cannot` where a read would leave tests that it cannot take along: what it sets is asked for behind them."""
+        between = tests_between(self.step.tree, top, anchor)
+        tests = [test for test in between if test not in self.unit.folded]
+        if len(tests) > 1 or (tests and defs(top)):
+            raise self._cannot(top, _BRANCH, _TEST)
 
     def _is_in_a_window(self) -> bool:
         """Tell whether gradients are read in a loop over micro-batches behind which the step stands."""

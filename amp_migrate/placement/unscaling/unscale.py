@@ -30,7 +30,7 @@ class Unscale:
     step of a helper that the norm given to it may leave out. `cleared` is the ``zero_grad()`` or the read that ends
     what is no training, so that no step follows, but `update()`. `inside` is where it is written instead, where the helper that clips is one
     of several that the call may reach. `behind` is the end of the branch with the backward, where it is written
-    instead as the reads run without one, too. `through` is the call of a helper that steps, in the function that unscales.
+    instead as the reads run without one, too. `through` is the call of a helper that steps, in the function that unscales. `reads` are those of a function that takes no step.
     """
 
     function: Function
@@ -49,6 +49,7 @@ class Unscale:
     inside: Inside | None = None
     behind: ast.stmt | None = None
     through: Step | None = None
+    reads: list[Use] = field(default_factory=list)
 
 
 def served(tree: Tree, found: list[Use]) -> list[tuple[ast.stmt, list[Use]]]:

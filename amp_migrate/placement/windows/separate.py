@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from amp_migrate.facts.paths import same
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing
+from amp_migrate.placement.reads.limited import limited
 from amp_migrate.placement.steps.indirect import indirect
 from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.placement.windows.counting import counts
@@ -102,21 +103,31 @@ def _scaled_apart(unit: Unit, first: Function, second: Function) -> bool:
     return unit.home.is_attribute(first) and unit.home.is_attribute(second)
 
 
-def refuse_unscaled_windows(unit: Unit, unscales: list[Unscale]) -> None:
-    """Refuse `unscale_` beside a backward whose gradients a step elsewhere lets accumulate."""
+def left_scaled(unit: Unit, unscales: list[Unscale]) -> list[Unscale]:
+    """Return where to unscale, but for clips beside a backward whose gradients a step elsewhere lets accumulate.
+
+    These stay on scaled gradients. Raises `Cannot` for other reads there.
+    """
+    found: list[Unscale] = []
     for unscale in unscales:
         function = unscale.function
-        if unit.steps_of(function) or indirect(unit, function):
-            continue
-        for step in unit.live_steps():
-            if any(_waits(unit, step, function)):
-                raise Cannot(
-                    "AMP908",
-                    *function.at(unscale.before),
-                    f"gradients are read here on every micro-batch, {spoken(step.function)} does not step on each, and "
-                    "they can be unscaled only once per step",
-                    f"read them in {spoken(step.function)}, straight before {step.text}.step(), then run again",
-                )
+        apart = not unit.steps_of(function) and not indirect(unit, function)
+        steps = unit.live_steps() if apart else []
+        step = next((step for step in steps if any(_waits(unit, step, function))), None)
+        clips = limited(unit, function, unscale.reads) if step is not None else {}
+        if step is None:
+            found.append(unscale)
+        elif clips:
+            unit.scaled_clips |= clips
+        else:
+            raise Cannot(
+                "AMP908",
+                *function.at(unscale.before),
+                f"gradients are read here on every micro-batch, {spoken(step.function)} does not step on each, and "
+                "they can be unscaled only once per step",
+                f"read them in {spoken(step.function)}, straight before {step.text}.step(), then run again",
+            )
+    return found
 
 
 def _waits(unit: Unit, step: Step, function: Function) -> Iterator[bool]:

@@ -33,7 +33,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.facts.paths import defs
 from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Drop, Edit, Insert, Move, Status, Wrap
@@ -130,16 +129,7 @@ def _header(context: Context, module: Module, stmt: ast.stmt, anchor: ast.stmt) 
     """Return the `if` that a clip takes along: the one that stays where it stood."""
     tree = module.tree
     between = tests_between(tree, stmt, anchor)
-    tests = [test for test in between if test not in context.branches.collapses]
-    if len(tests) > 1 or (tests and defs(stmt)):
-        raise Cannot(
-            "AMP908",
-            module,
-            stmt,
-            "gradients are clipped on every micro-batch, in one branch of an `if`, and can be unscaled only once per step",
-            "move the clip with its test to where the optimizer steps, then run again",
-        )
-    for test in tests:
+    for test in (test for test in between if test not in context.branches.collapses):
         refuse_changing(context.unit.project, module, test, anchor)
         return f"if {condition(tree, test, stmt)}:"
     return None

@@ -523,22 +523,6 @@ ADVISED = (
         ),
     ),
     Advised(
-        "refused/clip_beside_a_counted_step",
-        "read them in train(), straight before optimizer.step()",
-        (
-            ("    limit = float(every)\n", ""),
-            (
-                "    torch.nn.utils.clip_grad_norm_(model.parameters(), limit)\n    return",
-                "    return",
-            ),
-            (
-                "            optimizer.step()\n",
-                "            torch.nn.utils.clip_grad_norm_(model.parameters(), float(every))\n"
-                "            optimizer.step()\n",
-            ),
-        ),
-    ),
-    Advised(
         "refused/clip_errors_swallowed",
         "read the gradients straight before this call, on every way to it",
         (
@@ -548,25 +532,6 @@ ADVISED = (
                 "    except RuntimeError:\n"
                 "        return None\n",
                 "    wrapper.clip(network)\n",
-            ),
-        ),
-    ),
-    Advised(
-        "refused/clip_in_one_branch",
-        "move the clip with its test to where the optimizer steps",
-        (
-            (
-                "            norms += torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), args.clip)\n"
-                "            seen += 1\n"
-                "        else:\n"
-                "            loss.backward()\n"
-                "        if (i + 1) % args.accum == 0:\n",
-                "        else:\n"
-                "            loss.backward()\n"
-                "        if (i + 1) % args.accum == 0:\n"
-                "            if args.fp16:\n"
-                "                norms += torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), args.clip)\n"
-                "                seen += 1\n",
             ),
         ),
     ),
