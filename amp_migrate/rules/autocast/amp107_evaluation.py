@@ -33,7 +33,7 @@ from amp_migrate.autocast.evaluated.others import others, trains_aside
 from amp_migrate.autocast.slicing.finished import fp32_inputs
 from amp_migrate.availability.dead import is_dead_local
 from amp_migrate.placement.finding.forgotten import is_described
-from amp_migrate.plan.cannot import Cannot, spoken
+from amp_migrate.plan.cannot import Cannot, place_of, spoken
 from amp_migrate.plan.model import (
     AddWithItem,
     Decision,
@@ -85,7 +85,7 @@ def decide(context: Context) -> Iterator[Decision]:
         options = context.unit.options[site]
         trains = elements(options.arguments.get("optimizers")) and not options.idle
         if not trains and not context.is_gone(site.node):
-            _refuse_uncast(context, site, cast)
+            _refuse_uncast(context, site, cast, asked)
     for _, made in decisions:
         yield made
     for region in (region for region, made in decisions if made.edits):
@@ -137,14 +137,19 @@ def _within_forwards(context: Context, region: Region) -> bool:
     return not known and only_in_forwards(context.unit.project, region.function)
 
 
-def _refuse_uncast(context: Context, site: Site, cast: list[Region]) -> None:
-    """An initialize that only casts must not vanish where no forward of its model gets autocast."""
+def _refuse_uncast(context: Context, site: Site, cast: list[Region], seen: list[Region]) -> None:
+    """An initialize that only casts must not vanish where no forward of its model gets autocast; `seen` are all evaluations."""
     if not runs_in(context.unit, site, cast):
         model = site.module.tree.segment(context.unit.options[site].arguments["models"])
+        message = f"no forward pass of `{model}` is found in the files given that could be put under autocast"
+        for region in (r for r in seen if runs_in(context.unit, site, [r])):
+            where = place_of(region.module, region.first)
+            message = f"whether AMP is on is decided here, and nothing tells it again where `{model}` runs ({where})"
+            break
         raise Cannot(
             "AMP904",
             *site.at,
-            f"no forward pass of `{model}` is found in the files given that could be put under autocast",
+            message,
             f"delete this call, and put the forward pass of {model} under `with {context.spelling.autocast()}:`",
         )
 

@@ -53,6 +53,7 @@ from amp_migrate.placement.steps.untrained import (
     skipped_backward,
 )
 from amp_migrate.placement.steps.updates import updates
+from amp_migrate.placement.steps.wrapped import wrapping
 from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Edit, Insert, Replace, ReplaceExpression, Status
@@ -75,6 +76,10 @@ _SKIPPED = (
 )
 
 
+_WOKE = "delete it if it was there to wake up Apex only"
+_WRAPPED = "this steps what holds the optimizer of amp.scale_loss: Apex skipped the step inside it alone, GradScaler skips all of it"
+
+
 def decide(context: Context) -> Iterator[Decision]:
     """Rewrite the steps of every function of the unit."""
     calls = context.shared.calls
@@ -92,7 +97,8 @@ def decide(context: Context) -> Iterator[Decision]:
             refuse_within(step)
             careful = step in unnamed and not backwards
             yield _step(context, step, careful=careful, kept=updated and returned(step) is not None)
-        together = sorted([*_anchored(context, steps), *calls.get(function, ())], key=_place)
+        together = [*_anchored(context, steps), *calls.get(function, ())]
+        together.sort(key=lambda step: key(step.call))
         if together and updated:
             yield from _updates(context, together, backwards)
         if steps:
@@ -104,10 +110,6 @@ def decide(context: Context) -> Iterator[Decision]:
             yield from _past(context, unscale, unscale.through)
     yield from _differing(context)
     yield from _joint(context)
-
-
-def _place(step: Step) -> tuple[int, int]:
-    return key(step.call)
 
 
 def _updates(context: Context, steps: list[Step], backwards: list[Backward]) -> Iterator[Decision]:
@@ -146,8 +148,7 @@ def _past(context: Context, unscale: Unscale, step: Step) -> Iterator[Decision]:
 
 def _workaround(step: Step) -> Decision:
     message = f"{step.text}.step() before the first backward finds no gradients and stays as it is"
-    advice = "delete it if it was there to wake up Apex only"
-    return decision(RULE, Status.NOTE, step.module, step.call, message, advice=advice)
+    return decision(RULE, Status.NOTE, step.module, step.call, message, advice=_WOKE)
 
 
 def _anchored(context: Context, steps: list[Step]) -> list[Step]:
@@ -160,14 +161,8 @@ def _anchored(context: Context, steps: list[Step]) -> list[Step]:
             *_, top = levels(step.tree, step.anchor)
             found.append(replace(step, anchor=top))
             continue
-        limit = next(
-            (
-                u.outside
-                for u in outside.values()
-                if u.outside and inside(step.tree, step.anchor, u.outside)
-            ),
-            None,
-        )
+        tests = [u.outside for u in outside.values() if u.outside is not None]
+        limit = next((t for t in tests if inside(step.tree, step.anchor, t)), None)
         found.append(replace(step, anchor=limit) if limit is not None else step)
     return found
 
@@ -206,8 +201,8 @@ def _step(context: Context, step: Step, *, careful: bool, kept: bool) -> Decisio
         groups = f"{step.tree.segment(step.optimizer)}.param_groups"
         test = f'any(p.grad is not None for group in {groups} for p in group["params"])'
         edit = Replace(step.tree.span(statement), f"if {test}:\n    {text}")
-    edits = [] if kept else [edit]
-    return decision(RULE, Status.ROUTINE, step.module, step.call, f"becomes `{text}`", edits)
+    message, edits = f"becomes `{text}`", [] if kept else [edit]
+    return decision(RULE, Status.ROUTINE, step.module, step.call, message, edits)
 
 
 def _through(context: Context, step: Step) -> str:
@@ -275,6 +270,8 @@ def _untrained(
             yield decision(
                 RULE, Status.NOTE, module, step.call, message.format(what), advice=advice
             )
+    for step in wrapping(context.unit, steps):
+        yield decision(RULE, Status.NOTE, module, step.call, _WRAPPED)
     for node in frozen_at_times(context.unit, steps):
         what = "an optimizer whose parameters are frozen here"
         yield decision(RULE, Status.NOTE, module, node, message.format(what), advice=advice)
