@@ -70,15 +70,15 @@ NOT_NEEDED: dict[str, str] = {
     "set to zero": f"model.fc.weight.grad[0] = 0\n{STEP}",
     "masked": f"for p in model.parameters():\n    p.grad.mul_(mask)\n{STEP}",
     "defined and not run": f"clip = lambda: {CLIP}\n{STEP}",
+    "clipped while they are scaled, as the norm is used outside": (
+        f"norm = {CLIP}\ntotal = total + norm\n"
+        "if (i + 1) % 4 == 0:\n    optimizer.step()\n    optimizer.zero_grad()\n"
+    ),
 }
 
 REFUSED: dict[str, str] = {
     "read on each micro-batch and changed": (
         "for p in model.parameters():\n    p.grad.clamp_(-1, 1)\n    seen.count += 1\n"
-        "if (i + 1) % 4 == 0:\n    optimizer.step()\n    optimizer.zero_grad()\n"
-    ),
-    "the norm is used outside": (
-        f"norm = {CLIP}\ntotal = total + norm\n"
         "if (i + 1) % 4 == 0:\n    optimizer.step()\n    optimizer.zero_grad()\n"
     ),
     "skipped and kept": (

@@ -14,8 +14,10 @@ from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.order import inside
 from amp_migrate.project.reach import reachable, reached_by
 from amp_migrate.project.rounds import last_before, runs_before
+from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.beliefs import READS_GRADIENTS
 from amp_migrate.training.bindings import values_of
+from amp_migrate.training.events import Kind
 from amp_migrate.training.reads.gradients import Gradients
 from amp_migrate.training.steps import Step, boundary
 
@@ -91,6 +93,19 @@ def _is_unseen(unit: Unit, function: Function, call: ast.Call) -> bool:
         and name.partition(".")[0] != "torch"
         and not unit.project.callees(call)
     )
+
+
+def unseen_reader(unit: Unit, function: Function, use: Use) -> tuple[Function, ast.AST] | None:
+    """Return the call of code out of sight that a read comes down to, where nothing that is seen reads gradients there."""
+    events = program_of(unit.project).training.of
+    held: list[tuple[Function, ast.AST]] = [(function, use.node)]
+    for helper in reached_by(unit.project, use.node):
+        held += [(helper, node) for node in events(helper)]
+    happening = ((f, node, event) for f, node in held for event in events(f).get(node, ()))
+    reading = [(f, node, e) for f, node, e in happening if e.kind is Kind.READ_GRAD]
+    if not reading or not all(event.assumed for _, _, event in reading):
+        return None
+    return reading[0][:2]
 
 
 def tells(unit: Unit, stmt: ast.stmt) -> bool:

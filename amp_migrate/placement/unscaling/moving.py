@@ -10,11 +10,11 @@ from amp_migrate.facts.paths import defs, uses
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.gradients import Use
-from amp_migrate.placement.reads.reported import does_more, tells, tells_more
+from amp_migrate.placement.reads.reported import does_more, tells, tells_more, unseen_reader
 from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.placement.windows.certain import may_be_untrained
 from amp_migrate.placement.windows.skipped import accumulates
-from amp_migrate.plan.cannot import Cannot
+from amp_migrate.plan.cannot import Cannot, place_of
 from amp_migrate.project.order import Loop, inside, key, levels, position, tests_between
 from amp_migrate.training.steps import (
     Step,
@@ -27,6 +27,8 @@ _OTHER = (
     "gradients are read on every micro-batch by code that does other things too, and can be unscaled only "
     "once per step"
 )
+_OUT_OF_SIGHT = "is given the network on micro-batches that do not step, and may read gradients, as its code is not in the files given"
+_GIVE = "give amp-migrate the file that defines it as well, or run this inside `if {test}:`, then run again"
 _MOVE = "read them inside `if {test}:` and leave the rest where it is, then run again"
 _UNTRAINED = (
     "what is found in gradients is reported or collected here where no backward ran, too, and they can be "
@@ -69,7 +71,7 @@ class Across:
             result.outside = limit
             return result
         if more:
-            raise self._cannot(more[0], _OTHER, _MOVE)
+            raise self._unseen(more[0]) or self._cannot(more[0], _OTHER, _MOVE)
         between = tree.block(limit)[position(tree, tops[-1]) + 1 : position(tree, limit)]
         if result.accumulates:
             result.reports = [stmt for stmt in between if _calls_using(stmt, written) == [stmt]]
@@ -95,6 +97,18 @@ class Across:
         tests = [test for test in between if test not in self.unit.folded]
         if len(tests) > 1 or (tests and defs(top)):
             raise self._cannot(top, _BRANCH, _TEST)
+
+    def _unseen(self, top: ast.stmt) -> Cannot | None:
+        """Return why a program is left where all that may read gradients in a statement is code out of sight."""
+        function, tree = self.step.function, self.step.tree
+        uses = [use for use in self.outside if inside(tree, use.node, top)]
+        found = [unseen_reader(self.unit, function, use) for use in uses]
+        if not found or found[0] is None or not all(found):
+            return None
+        where, node = found[0]
+        called = where.module.tree.segment(node.func if isinstance(node, ast.Call) else node)
+        message = f"`{called}` ({place_of(where.module, node)}) {_OUT_OF_SIGHT}"
+        return self._cannot(top, message, _GIVE)
 
     def _is_in_a_window(self) -> bool:
         """Tell whether gradients are read in a loop over micro-batches behind which the step stands."""

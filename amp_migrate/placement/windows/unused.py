@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing, clears
 from amp_migrate.placement.windows.uses import Place, Uses
 from amp_migrate.project import Function
-from amp_migrate.project.rounds import points_of
+from amp_migrate.project.rounds import points_of, runs_before
 from amp_migrate.training.steps import Backward, Step, is_one
 
 
@@ -30,6 +31,8 @@ def unused(unit: Unit, moved: Iterable[ast.stmt] = ()) -> Iterator[Place]:
 def left_out(unit: Unit, moved: Iterable[ast.stmt] = ()) -> Iterator[tuple[Backward, Function]]:
     """Yield the scaled backward passes whose gradients some way clears past their one step, and some way does not.
 
+    The end of a generator is such a way, too.
+
     Each has the function in which they are cleared. A test that counts micro-batches leaves out nothing, as its step is for several.
     """
     if unit.plain:
@@ -44,8 +47,17 @@ def left_out(unit: Unit, moved: Iterable[ast.stmt] = ()) -> Iterator[tuple[Backw
         uses = Uses(unit, others, set(moved), steps)
         end = points_of(unit.project, backward.function, backward.node)[-1:]
         where = uses.passes(backward.function, end)
-        if where is not None:
-            yield backward, where
+        if where is not None or _is_yielded(unit, backward, steps):
+            yield backward, where or backward.function
+
+
+def _is_yielded(unit: Unit, backward: Backward, steps: list[Step]) -> bool:
+    """Tell whether a generator may end between a backward and its step, where nobody goes through it any further."""
+    function, runs = backward.function, partial(runs_before, unit.project, backward.function)
+    yields = [n for n in function.own_nodes if isinstance(n, ast.Yield | ast.YieldFrom)]
+    own = [step for step in steps if step.function is function]
+    between = (y for y in yields if runs(backward.node, y) and any(runs(y, s.call) for s in own))
+    return any(between) and any(clears(node) for node in function.calls)
 
 
 def _taking(unit: Unit, backward: Backward) -> list[Step]:
