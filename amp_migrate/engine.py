@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 
 _SPELT = frozenset({"AMP118", "AMP208"})  # the rules that tell of what was spelt out
+_STAY = frozenset({"AMP106"})  # the rule of clips that stay where AMP208 may move them
 
 
 def migrate(
@@ -118,7 +119,11 @@ def _spelt(
         spelt = any(trees[path] is not tree for path, tree in parsed.items())
         planner = Planner(trees, settings, notes) if spelt else first
         plan, units, judgement = Attempts(planner, trees, outcomes, settings, read, beyond).last()
-        if late and any(f.status is Status.LEFT for f in plan.findings()):
+        moves = late if settings.enabled("AMP208") else set()
+        if late and any(
+            f.status is Status.LEFT or (f.code in _STAY and (f.path, *f.span[:2]) in moves)
+            for f in plan.findings()
+        ):
             without -= late
             late = set()
             continue

@@ -72,7 +72,7 @@ def late(project: Project) -> set[Use]:
         for module in project.modules.values()
         for statement in (
             *(one.statement for one in named(project, module)),
-            *(one.statements[0] for one in behind(project, module)),
+            *(statement for one in behind(project, module) for statement in one.statements),
         )
     }
 

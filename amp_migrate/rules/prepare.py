@@ -96,7 +96,7 @@ def prepare(
     refuse_unstepped(unit)
     refuse_separate_windows(unit)
     refuse_waiting_beside(unit)
-    unscales = _unscales(unit, moving=settings.enabled("AMP208"))
+    unscales = _unscales(unit, settings)
     refuse_unlike(unit, blocks)
     unit.regions, inlines, names = regions.training(unit, blocks.values())
     unit.regions = [r for r in unit.regions if r.function not in unit.home.beside.without]
@@ -138,15 +138,16 @@ def _refuse_sites(index: Index, unit: Unit) -> None:
     refuse_scattered(unit)
 
 
-def _unscales(unit: Unit, *, moving: bool) -> list[Unscale]:
-    """Return where gradients are unscaled, in every function that trains; `moving`: clips may move to the step."""
+def _unscales(unit: Unit, settings: Settings) -> list[Unscale]:
+    """Return where gradients are unscaled, in every function that trains."""
+    moving = settings.enabled("AMP208")
     unit.clip_helpers = clip_helpers(unit)
     unscales = [
         unscale
         for function in _training_functions(unit)
         for unscale in clipping.plan(unit, function, moving=moving)
     ]
-    unscales = left_scaled(unit, unscales)
+    unscales = left_scaled(unit, unscales, native=not settings.only_fixes)
     refuse_scaled(unit, unscales)
     refuse_helpers(unit, unscales)
     refuse_unseen(unit, unscales)

@@ -103,10 +103,10 @@ def _scaled_apart(unit: Unit, first: Function, second: Function) -> bool:
     return unit.home.is_attribute(first) and unit.home.is_attribute(second)
 
 
-def left_scaled(unit: Unit, unscales: list[Unscale]) -> list[Unscale]:
+def left_scaled(unit: Unit, unscales: list[Unscale], *, native: bool) -> list[Unscale]:
     """Return where to unscale, but for clips beside a backward whose gradients a step elsewhere lets accumulate.
 
-    These stay on scaled gradients. Raises `Cannot` for other reads there.
+    These stay on scaled gradients, where they become `native`. Raises `Cannot` for other reads there.
     """
     found: list[Unscale] = []
     for unscale in unscales:
@@ -114,7 +114,7 @@ def left_scaled(unit: Unit, unscales: list[Unscale]) -> list[Unscale]:
         apart = not unit.steps_of(function) and not indirect(unit, function)
         steps = unit.live_steps() if apart else []
         step = next((step for step in steps if any(_waits(unit, step, function))), None)
-        clips = limited(unit, function, unscale.reads) if step is not None else {}
+        clips = limited(unit, function, unscale.reads) if step is not None and native else {}
         if step is None:
             found.append(unscale)
         elif clips:
