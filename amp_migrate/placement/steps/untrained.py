@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from amp_migrate.apex.sites import Kind, Site
-from amp_migrate.facts.paths import tail
+from amp_migrate.facts.paths import path, tail
 from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project.order import inside
@@ -79,6 +79,29 @@ def never_unscaled(unit: Unit, blocks: Iterable[ScaleLoss]) -> Iterator[Step]:
         ):
             if not values.groups(step.module, step.optimizer) & named:
                 yield step
+
+
+def unnamed_in_turn(unit: Unit, blocks: Iterable[ScaleLoss]) -> Iterator[tuple[Step, ast.expr]]:
+    """Yield the steps of loops over optimizers with those that no `scale_loss` names, where all name others of them."""
+    blocks = list(blocks)
+    named = {path(node) for block in blocks for node in block.optimizer_list()}
+    for step in unit.steps:
+        gone_over = _gone_over(step)
+        names = {path(node) for node in gone_over}
+        if named and named <= names - {None} and None not in names:
+            if all(block.site.function is step.function for block in blocks):
+                yield from ((step, node) for node in gone_over if path(node) not in named)
+
+
+def _gone_over(step: Step) -> list[ast.expr]:
+    """Return the items of the display that the loop goes over whose variable is stepped."""
+    if not isinstance(step.optimizer, ast.Name):
+        return []
+    bound = set(step.module.scopes.bound(step.optimizer))
+    for up in step.tree.ancestors(step.call):
+        if isinstance(up, ast.For) and up.target in bound:
+            return up.iter.elts if isinstance(up.iter, ast.List | ast.Tuple) else []
+    return []
 
 
 def are_several(unit: Unit, block: ScaleLoss) -> bool:

@@ -36,7 +36,7 @@ from collections.abc import Iterator
 
 from amp_migrate.facts.paths import path
 from amp_migrate.placement.backwards.scaled import ScaleLoss
-from amp_migrate.placement.steps.untrained import never_unscaled
+from amp_migrate.placement.steps.untrained import never_unscaled, unnamed_in_turn
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, ReplaceExpression, Status
 from amp_migrate.project.order import inside
@@ -102,6 +102,8 @@ def _left(context: Context) -> Iterator[tuple[Left, ScaleLoss]]:
 
 def _unnamed(context: Context) -> Iterator[Decision]:
     """Say of steps that no `scale_loss` names what Apex did, where it is not known which losses reach them."""
+    if context.casts.never:
+        return
     program = program_of(context.unit.project)
     told = {left.optimizer for left in left_scaled(program)}
     for step in never_unscaled(context.unit, context.scaled.values()):
@@ -109,6 +111,13 @@ def _unnamed(context: Context) -> Iterator[Decision]:
         if not context.is_gone(step.call) and told.isdisjoint(known):
             what = f"no amp.scale_loss names `{step.tree.segment(step.optimizer)}`"
             message = f"{what}: Apex left its gradients scaled, and stepped on them; GradScaler unscales them"
+            yield decision(RULE, Status.NOTE, step.module, step.call, message)
+    for step, one in unnamed_in_turn(context.unit, context.scaled.values()):
+        if not told and not context.is_gone(step.call):
+            what = (
+                f"no amp.scale_loss names `{step.tree.segment(one)}`, which this steps in its turn"
+            )
+            message = f"{what}: Apex left its gradients scaled; GradScaler unscales them"
             yield decision(RULE, Status.NOTE, step.module, step.call, message)
 
 
