@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from check.brought.asked_by_call import ASKED_BY_CALL
 from check.brought.backwards import BACKWARDS
 from check.brought.conditions import CONDITIONS
 from check.brought.contexts import CONTEXTS
@@ -50,7 +51,6 @@ from check.elsewhere.shared_weights import SHARED_WEIGHTS
 from check.elsewhere.turned_off import TURNED_OFF
 from check.elsewhere.whole_results import WHOLE_RESULTS
 from check.flags.anew import ANEW
-from check.flags.asked_by_call import ASKED_BY_CALL
 from check.flags.asked_early import ASKED_EARLY
 from check.flags.backends import BACKENDS, BACKENDS_MIXED
 from check.flags.done import DONE

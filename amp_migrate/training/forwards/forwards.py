@@ -208,21 +208,13 @@ class Forwards:
 
     def _runs_given(self, module: Module, call: ast.Call, callees: list[Function]) -> bool:
         """Tell whether a call gives a network to a function that calls it: ``with_known(model, **batch)``."""
-        given = {
-            i: node
-            for i, node in enumerate(call.args)
-            if path(node) is not None and self.is_network(module, node)
-        }
+        given = [i for i, n in enumerate(call.args) if path(n) and self.is_network(module, n)]
         return any(
-            i < len(f.parameters.positional) and f.parameters.positional[i] in self._names_called(f)
+            i < len(f.parameters.positional) and f.parameters.positional[i] in _names_called(f)
             for f in callees
             if f.cls is None
             for i in given
         )
-
-    def _names_called(self, function: Function) -> set[str]:
-        """Return the names that a function calls as they are."""
-        return {n.func.id for n in function.calls if isinstance(n.func, ast.Name)}
 
     def keeps_house(self, call: ast.Call) -> bool:
         """Tell whether a method of a network runs no forward pass: by what it does, else by its name."""
@@ -264,9 +256,8 @@ class Forwards:
         return Forward.UNKNOWN
 
     def _function(self, function: Function) -> Forward:
-        known = self._memo.get(function)
-        if known is not None:
-            return known
+        if function in self._memo:
+            return self._memo[function]
         self._memo[function] = Forward.NONE
         if function.name == "__init__" or function.node is None:
             return Forward.NONE
@@ -280,10 +271,13 @@ class Forwards:
         return best
 
 
+def _names_called(function: Function) -> set[str]:
+    return {n.func.id for n in function.calls if isinstance(n.func, ast.Name)}
+
+
 def _holds_item(node: ast.expr) -> bool:
     """Tell whether an expression leads through an item of a container, as ``held["nets"].model``."""
-    node = bottom(node)
-    return isinstance(node, ast.Subscript)
+    return isinstance(bottom(node), ast.Subscript)
 
 
 def _external(name: str) -> Forward:
