@@ -20,7 +20,7 @@ from amp_migrate.training.beliefs import (
 )
 from amp_migrate.training.bindings import run_first
 from amp_migrate.training.forwards.indifferent import Indifferent
-from amp_migrate.training.forwards.known_losses import known_losses
+from amp_migrate.training.forwards.known_losses import is_loss, is_loss_class, known_losses
 from amp_migrate.training.forwards.later import runs_later
 from amp_migrate.training.steps import takes_gradients
 
@@ -184,7 +184,7 @@ class Forwards:
         values = self._project.values
         if self.is_network(module, func):
             return Forward.NETWORK
-        if any(_is_loss_class(name) for name in values.made_by(module, func)):
+        if any(is_loss_class(name) for name in values.made_by(module, func)):
             return Forward.CRITERION
         found = [self.strength(where, node.body) for where, node in values.written(module, func)]
         for where, made in values.kept_by(module, func):
@@ -283,18 +283,10 @@ def _holds_item(node: ast.expr) -> bool:
 def _external(name: str) -> Forward:
     tail = name.rpartition(".")[2]
     if name.startswith("torch.nn.functional."):
-        return Forward.CRITERION if _is_loss(tail) else Forward.UNKNOWN
+        return Forward.CRITERION if is_loss(tail) else Forward.UNKNOWN
     if name.startswith("torch.") and tail in ("matmul", "mm", "bmm", "einsum", "conv2d"):
         return Forward.UNKNOWN
     return Forward.NONE
-
-
-def _is_loss_class(name: str) -> bool:
-    return name.startswith("torch.nn.") and name.endswith("Loss")
-
-
-def _is_loss(tail: str) -> bool:
-    return tail.endswith("_loss") or "cross_entropy" in tail or tail in ("kl_div", "ctc_loss")
 
 
 _BUILTINS = frozenset(dir(__import__("builtins")))

@@ -22,3 +22,13 @@ def known_losses(project: Project) -> set[Hashable]:
                 group = None if loss is None else project.values.group(module, loss)
                 found |= {group} - {None}
     return found
+
+
+def is_loss_class(name: str) -> bool:
+    """Tell whether what has a dotted name is a loss of torch that is made once and called."""
+    return name.startswith("torch.nn.") and name.endswith("Loss")
+
+
+def is_loss(name: str) -> bool:
+    """Tell whether a function of `torch.nn.functional` computes a loss."""
+    return name.endswith("_loss") or "cross_entropy" in name or name in ("kl_div", "ctc_loss")
