@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.constants import is_none, string
 from amp_migrate.facts.imports import last_name
 from amp_migrate.flow.condition import entry, is_looked_up
-from amp_migrate.project import Project
-from amp_migrate.project.once import once
+from amp_migrate.project import Module, Project
+from amp_migrate.project.once import kept
 
 
-@once
-def not_bools(project: Project) -> frozenset[str]:
-    """Return the names of options and parameters whose values are strings or numbers, and of settings that may be missing.
+def not_bools(project: Project, modules: Iterable[Module]) -> frozenset[str]:
+    """Return the names of options and parameters of files whose values are strings or numbers, and of settings that may be missing.
 
     autocast raises TypeError for an `enabled` that is no bool.
     """
+    modules = list(modules)
+    asked = not_bools, frozenset(module.path for module in modules)
+    return kept(project, asked, lambda: _not_bools(modules))
+
+
+def _not_bools(modules: list[Module]) -> frozenset[str]:
     found: set[str] = set()
     copies: dict[str, set[str]] = {}
-    for module in project.modules.values():
+    for module in modules:
         for call in module.tree.nodes(ast.Call):
             if isinstance(call.func, ast.Attribute) and call.func.attr == "add_argument":
                 name = _other_than_bool(call)
@@ -77,12 +83,11 @@ def _destination(call: ast.Call, given: ast.expr | None) -> str | None:
     return long[0].lstrip("-").replace("-", "_") if long else None
 
 
-@once
-def numbers(project: Project) -> dict[str, bool]:
-    """Return the command-line options whose values are numbers, and whether they always have one."""
+def numbers(modules: Iterable[Module]) -> dict[str, bool]:
+    """Return the command-line options of files whose values are numbers, and whether they always have one."""
     found: dict[str, bool] = {}
     others: set[str] = set()
-    for _, call in project.nodes(ast.Call):
+    for call in (call for module in modules for call in module.tree.nodes(ast.Call)):
         if isinstance(call.func, ast.Attribute) and call.func.attr == "add_argument":
             keywords = {k.arg: k.value for k in call.keywords if k.arg}
             name = _destination(call, keywords.get("dest"))

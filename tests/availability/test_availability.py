@@ -214,12 +214,12 @@ sure = config.get("amp", False)
 def test_options_that_are_no_bools() -> None:
     """Strings, numbers, settings that may be missing, and their copies."""
     project = Case({"m.py": OPTIONS}).project
-    assert not_bools(project) == {
+    assert not_bools(project, project.modules.values()) == {
         "level", "loss_scale", "number", "kind", "plain", "copied", "made", "found",
     }  # fmt: skip
-    assert numbers(project) == {"loss_scale": True, "number": False}
+    assert numbers(project.modules.values()) == {"loss_scale": True, "number": False}
     both = Case({"a.py": OPTIONS, "b.py": 'p.add_argument("--number", type=str)\n'}).project
-    assert numbers(both) == {"loss_scale": True}
+    assert numbers(both.modules.values()) == {"loss_scale": True}
 
 
 DEAD: dict[str, tuple[str, bool, bool]] = {

@@ -67,9 +67,14 @@ class Unit:
     @cached_property
     def near(self) -> list[Module]:
         """The files of the programs that its uses of Apex are in, all without any: nothing runs it from elsewhere."""
+        leaving = self.home.beside.leaving
+        return [module for module in self._connected if module.path not in leaving]
+
+    @cached_property
+    def _connected(self) -> list[Module]:
+        """The files of the programs that its uses of Apex are in."""
         of = {site.module for site in self.sites} or self.project.modules.values()
-        near = self.project.connected_with(of)
-        return [module for module in near if module.path not in self.home.beside.leaving]
+        return self.project.connected_with(of)
 
     def calls(self) -> Iterator[tuple[Module, ast.Call]]:
         """Yield the calls in the files of its programs."""
@@ -111,12 +116,12 @@ class Unit:
     def not_bools(self) -> frozenset[str]:
         """The options of the program that are strings or numbers, and the switches that may be None."""
         names = {n for m in self.modules for _, n in self.availability[m].optional.names}
-        return not_bools(self.project) | names
+        return not_bools(self.project, self._connected) | names
 
     @cached_property
     def numbers(self) -> dict[str, bool]:
         """The options of the program that are numbers, and whether they always have one."""
-        return numbers(self.project)
+        return numbers(self._connected)
 
     @property
     def scales(self) -> bool:
