@@ -155,29 +155,32 @@ def _refuse_uncast(context: Context, site: Site, cast: list[Region], seen: list[
 
 
 def _evaluation(context: Context, region: Region) -> Decision:
-    tree = region.module.tree
     enabled = context.casts.enabled(region.function, region.first, training=False)
     if enabled is None:
         return _left_in_fp32(context, region)
     call = context.spelling.autocast(enabled)
-    holder = tree.holder(region.first)
     edits = handed_out(context, region, call)
-    if edits is not None:
-        pass
-    elif (
-        isinstance(holder, ast.With)
-        and len(region.statements()) == len(holder.body)
-        and runs_without_gradients(context.unit.project, region.module, holder)
-    ):
-        edits = [AddWithItem(tree.span(holder), call)]
-    else:
-        edits = [Wrap(tree.span(region.first), tree.span(region.last), f"with {call}:")]
+    if edits is None:
+        edits = [_block(context, region, call)]
     message = f"evaluation forward under `{call}`"
     own = any(is_described(site) for site in context.unit.of(Kind.INITIALIZE))
     if trains_aside(context.unit, region) and not own:
         message = f"the forward of what trains here without amp.scale_loss is under `{call}`: Apex went on with the fp16 copies of its first weights, which only amp.scale_loss renewed"
         return decision(RULE, Status.NOTE, region.module, region.first, message, edits)
     return decision(RULE, Status.ROUTINE, region.module, region.first, message, edits)
+
+
+def _block(context: Context, region: Region, call: str) -> Edit:
+    """Return the edit that puts a region under autocast: as one more item of the block without gradients that is all of it."""
+    tree = region.module.tree
+    holder = tree.holder(region.first)
+    if (
+        isinstance(holder, ast.With)
+        and len(region.statements()) == len(holder.body)
+        and runs_without_gradients(context.unit.project, region.module, holder)
+    ):
+        return AddWithItem(tree.span(holder), call)
+    return Wrap(tree.span(region.first), tree.span(region.last), f"with {call}:")
 
 
 def _without_apex(context: Context, region: Region) -> Iterator[Decision]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from amp_migrate.autocast.evaluated.inference import runs_before_apex
 from amp_migrate.facts.paths import all_given, same
@@ -18,19 +18,22 @@ from amp_migrate.training.region import Region, nodes_in
 _KNOWN = INSTALLED | {MMCV.package.split(".")[0]}
 _RECORDS = frozenset({"torch.jit.trace", "torch.jit.trace_module", "torch.onnx.export"})
 Given = tuple[Function, ast.Call, str]
-"""A call, and the last part of the name of what it calls."""
+"""A call, and the name of what it calls."""
 
 
 def unseen(context: Context, cast: Collection[Region]) -> Iterator[Given]:
     """Yield the first call of each function that is not found in the files given, by its name, and gets a network."""
     inside, told = nodes_in(cast), set[str]()
-    for function, call, name in _given(context):
-        module, _, last = name.rpartition(".")
-        if not module or module.split(".")[0] in _KNOWN or last[:1].isupper():
-            continue
+    for function, call, name in _given(context, _is_unseen):
         if name not in told and call not in inside and not _renews(function.module.tree, call):
             told.add(name)
-            yield function, call, last
+            yield function, call, name.rpartition(".")[2]
+
+
+def _is_unseen(name: str) -> bool:
+    """Tell whether a dotted name is that of a function in a file that is not given, of no library that is known."""
+    module, _, last = name.rpartition(".")
+    return bool(module) and module.split(".")[0] not in _KNOWN and not last[:1].isupper()
 
 
 def recorded(context: Context, cast: Collection[Region]) -> Iterator[Given]:
@@ -40,27 +43,26 @@ def recorded(context: Context, cast: Collection[Region]) -> Iterator[Given]:
     refuses.
     """
     inside = nodes_in(cast)
-    for function, call, name in _given(context):
-        if name in _RECORDS:
-            if call in inside:
-                raise Cannot(
-                    "AMP904",
-                    *function.at(call),
-                    "this records a network among what is put under autocast, whose cached casts torch cannot record",
-                    "record it in a statement apart from what evaluates or trains, then run again",
-                )
-            yield function, call, name.rpartition(".")[2]
+    for function, call, name in _given(context, _RECORDS.__contains__):
+        if call in inside:
+            raise Cannot(
+                "AMP904",
+                *function.at(call),
+                "this records a network among what is put under autocast, whose cached casts torch cannot record",
+                "record it in a statement apart from what evaluates or trains, then run again",
+            )
+        yield function, call, name.rpartition(".")[2]
 
 
-def _given(context: Context) -> Iterator[Given]:
-    """Yield the calls of code out of sight that get a network of the unit with AMP on, each with its dotted name."""
+def _given(context: Context, wanted: Callable[[str], bool]) -> Iterator[Given]:
+    """Yield the calls of code out of sight, by wanted dotted names, that get a network of the unit with AMP on."""
     unit = context.unit
     values = unit.project.values
     networks = frozenset[int]().union(*(values.groups(*model) for model in unit.models()))
     for function in unit.project.functions():
         for call in function.calls if context.casts.runs(function) else ():
             name = unit.project.external(function.module, call.func)
-            if name is None or call in unit.gone:
+            if name is None or not wanted(name) or call in unit.gone:
                 continue
             given = (values.groups(function.module, a) for a in all_given(call))
             if any(groups & networks for groups in given):
