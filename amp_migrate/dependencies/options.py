@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 
 from amp_migrate.facts.below import every
 from amp_migrate.facts.constants import string
@@ -50,28 +51,32 @@ def forgotten(
 
     `changed` are texts before and after, `texts` all texts of the project as they are now.
     """
+    read = cache(parsed)
+    found = list(_named(texts, read))
     gone: set[str] = set()
     for before, after in changed:
-        old, new = parsed(before), parsed(after)
+        asked = {name for _, _, name in found if name in before}
+        old, new = (read(before), read(after)) if asked else (None, None)
         if old is not None and new is not None:
-            gone |= _words(old) - _words(new)
-    found = list(_declared_as(gone, texts)) if gone else []
-    names = {name for _, _, name in found}
+            gone |= asked & (_words(old) - _words(new))
+    names = {name for _, _, name in found if name in gone}
     for text in texts.values():
         held = {name for name in names if name in text}
-        tree = parsed(text) if held else None
+        tree = read(text) if held else None
         if held and tree is None:
             return
         names -= held & _words(tree) if tree is not None else set()
     yield from ((path, call) for path, call, name in found if name in names)
 
 
-def _declared_as(names: set[str], texts: dict[str, str]) -> Iterator[tuple[str, ast.Call, str]]:
+def _named(
+    texts: dict[str, str], read: Callable[[str], ast.Module | None]
+) -> Iterator[tuple[str, ast.Call, str]]:
+    """Yield the options that are declared, with their files and the names under which they are read."""
     for path, text in texts.items():
-        tree = parsed(text) if any(map(text.__contains__, DECLARES)) else None
+        tree = read(text) if any(map(text.__contains__, DECLARES)) else None
         for call in declared(tree) if tree is not None else ():
-            name = _name(call)
-            if name in names:
+            if name := _name(call):
                 yield path, call, name
 
 
