@@ -10,14 +10,14 @@ from amp_migrate.facts.paths import all_given, is_super
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import RUNS_NO_FORWARD
-from amp_migrate.training.bindings import one_name
+from amp_migrate.training.bindings import bases, one_name
 from amp_migrate.training.events import Event, Kind
 from amp_migrate.training.forwards.sharing import Sharing
 from amp_migrate.training.happening import Happening
 from amp_migrate.training.named import sets_scale
 from amp_migrate.training.objects import Objects
 from amp_migrate.training.origins.losses import Losses
-from amp_migrate.training.origins.reaching import Body
+from amp_migrate.training.origins.reaching import Body, optimizers_read
 from amp_migrate.training.reads.fresh import Fresh
 from amp_migrate.training.reads.gradients import Gradients, absent, clips, takes_gradient
 from amp_migrate.training.reads.kept import KEEPING
@@ -108,7 +108,7 @@ class Training(Happening):
             unsure = self._is_unsure(module, call)
             yield Event(Kind.STEP, call, optimizers, scaler, unsure=unsure)
         elif scaler is None and not self.project.callees(call):
-            optimizers = self.objects.optimizers_of(module, call.func.value)
+            optimizers = self._held(function, call.func.value)
             yield Event(Kind.STEP if optimizers else Kind.OTHER_STEP, call, optimizers or None)
 
     def _unscale(self, function: Function, call: ast.Call) -> Iterator[Event]:
@@ -126,7 +126,18 @@ class Training(Happening):
         return stands_in or self.objects.may_be_off(module, call.func.value)
 
     def _optimizers(self, function: Function, node: ast.expr) -> frozenset[int] | None:
-        return self.objects.optimizers_of(function.module, node) or None
+        return self._held(function, node) or None
+
+    def _read(self, function: Function, subject: ast.expr) -> frozenset[int] | None:
+        """Return the optimizers of the parameters that an expression gives."""
+        owners = list(bases(function.module, subject, set()))
+        known = self.objects.training(self.objects.owners(function.module, subject))
+        held = [self._held(function, base) for base in owners]
+        told = frozenset().union(*held) if owners and all(held) else known
+        return (known & told or known) if known and told else known
+
+    def _held(self, function: Function, node: ast.expr) -> frozenset[int]:
+        return optimizers_read(self.objects, self.losses.reached, function, node)
 
     def _update(self, function: Function, call: ast.Call) -> Iterator[Event]:
         assert isinstance(call.func, ast.Attribute)
@@ -144,7 +155,7 @@ class Training(Happening):
     def _zero_grad(self, function: Function, call: ast.Call) -> Iterator[Event]:
         assert isinstance(call.func, ast.Attribute)
         module = function.module
-        named = self.objects.optimizers_of(module, call.func.value)
+        named = self._held(function, call.func.value)
         own = bool(self.project.callees(call))
         if is_super(call.func.value) or (own and not self.objects.are_made(named)):
             return
@@ -163,11 +174,10 @@ class Training(Happening):
             yield Event(Kind.MAKE_SCALER, call, None, self.objects.scaler(module, call))
         elif clips(self.project, module, call) and not self.project.callees(call):
             subject = call.args[0] if call.args else call
-            owners = self.objects.owners(module, subject)
             read = Event(
                 Kind.READ_GRAD,
                 call,
-                self.objects.training(owners),
+                self._read(function, subject),
                 assumed=name is None,
                 each=self.objects.reads_each(module, subject),
                 network=one_name(module, subject),

@@ -6,12 +6,14 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from amp_migrate.facts.paths import root, same, tail
+from amp_migrate.facts.paths import root, same, stored, tail
 from amp_migrate.facts.tree import Tree
 from amp_migrate.flow.condition import Condition, negate
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.order import Loop, comes_to, in_branch, inside, levels, position
+from amp_migrate.training.origins.reaching import reaching
 from amp_migrate.training.origins.repeated import visits
+from amp_migrate.values.forms import spelt
 
 _BACKWARD = ("backward", "scale_loss")
 _TORCH_GRAD = "torch.autograd.grad"
@@ -75,9 +77,23 @@ def backward_of(node: ast.AST) -> ast.expr | None:
 
 
 def is_one(project: Project, module: Module, a: ast.expr, b: ast.expr) -> bool:
-    """Tell whether two expressions of a file are one optimizer: written alike, or known to hold the same object."""
-    group = project.values.group(module, a)
-    return same(a, b) or (group is not None and group == project.values.group(module, b))
+    """Tell whether two expressions of a file are one optimizer where they are read: written alike, or known to hold the same object."""
+    return any(
+        same(one, other)
+        or project.values.group(module, one) == project.values.group(module, other) is not None
+        for one in _held(project, module, a)
+        for other in _held(project, module, b)
+    )
+
+
+def _held(project: Project, module: Module, node: ast.expr) -> list[ast.expr]:
+    """Return an expression; for a variable that is another name of several objects in turn, the names of those it has there."""
+    bound = module.scopes.bound(node) if isinstance(node, ast.Name) else ()
+    if not isinstance(node, ast.Name) or len(bound) < 2:
+        return [node]
+    held = reaching(project).of(project.function_of(module, node), node)
+    named = [value for value in held if isinstance(value, ast.expr) and spelt(value) is not None]
+    return named if named and len(named) == len(held) else [node]
 
 
 def holds_backward(stmt: ast.AST) -> bool:
@@ -92,8 +108,37 @@ def anchor_of(project: Project, module: Module, call: ast.Call) -> ast.stmt:
     for level in levels(module.tree, stmt):
         if isinstance(level, ast.For) and level is not stmt and optimizer is not None:
             if visits(project, module, level, optimizer):
-                return level
+                return stmt if _begins_anew(level) else level
     return stmt
+
+
+def _begins_anew(loop: ast.For) -> bool:
+    """Tell whether each round of a loop clears the gradients of what it visits, and only then runs a backward of its own."""
+    names, cleared = stored(loop.target), False
+    for stmt in loop.body:
+        if holds_backward(stmt):
+            return cleared
+        cleared = cleared or ((held := cleared_by(stmt)) is not None and root(held) in names)
+    return False
+
+
+def visited_around(project: Project, backward: Backward) -> ast.For | None:
+    """Return the loop around a backward whose rounds each go to another optimizer, which its block names."""
+    tree = backward.module.tree
+    names = {root(node) for node in backward.optimizers} - {None}
+    for level in levels(tree, tree.statement(backward.node)):
+        if isinstance(level, ast.For):
+            if any(visits(project, backward.module, level, str(name)) for name in names):
+                return level
+    return None
+
+
+def cleared_by(stmt: ast.stmt) -> ast.expr | None:
+    """Return `x` of a statement ``x.zero_grad()``; None for any other one."""
+    func = (
+        stmt.value.func if isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call) else None
+    )
+    return func.value if isinstance(func, ast.Attribute) and func.attr == "zero_grad" else None
 
 
 def boundary(step: Step, backward: ast.AST, others: Iterable[Step] = ()) -> ast.If | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from amp_migrate.modules.model import Class, Function, Module
 from amp_migrate.values.expressions import Expressions
-from amp_migrate.values.forms import is_values
+from amp_migrate.values.forms import is_values, stands_in_turn
 from amp_migrate.values.links.graph import VALUES
 from amp_migrate.values.links.upstream import APPENDED, EACH
 from amp_migrate.values.nodes import ITEMS, Nodes, enclosing_class, function_of
@@ -86,7 +86,8 @@ class Flow:
         if self.nodes.drops(module, target):
             return
         if not isinstance(target, (ast.Tuple, ast.List)):
-            self._merge(self.expressions.node(module, target), self.expressions.node(module, value))
+            held, given = (self.expressions.node(module, node) for node in (target, value))
+            self._merge(held, given, in_turn=stands_in_turn(module, target, value))
             return
         if isinstance(value, (ast.Tuple, ast.List)) and _aligned(target, value):
             for inner, item in zip(target.elts, value.elts, strict=True):
@@ -120,9 +121,9 @@ class Flow:
         elif not self.nodes.drops(module, target):
             self._merge(self.expressions.node(module, target), node)
 
-    def _merge(self, a: int | None, b: int | None) -> None:
+    def _merge(self, a: int | None, b: int | None, in_turn: bool = False) -> None:
         if a is not None and b is not None:
-            self.graph.merge(a, b)
+            self.graph.flow(b, a) if in_turn else self.graph.merge(a, b)
 
     def _class(self, cls: Class) -> None:
         for base in cls.mro():

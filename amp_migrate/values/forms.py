@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.facts.paths import path
+from amp_migrate.facts.scopes import assigned
 from amp_migrate.modules.lookup import Lookup
 from amp_migrate.modules.model import Class, Module
 
@@ -59,3 +60,27 @@ def is_values(node: ast.expr) -> bool:
         and node.func.attr == "values"
         and not node.args
     )
+
+
+def stands_in_turn(module: Module, target: ast.expr, value: ast.expr) -> bool:
+    """Tell whether a variable is another name of one object, and elsewhere of another one that is no part of it."""
+    own = spelt(value)
+    if own is None or not isinstance(target, ast.Name) or _is_part(own, target.id):
+        return False
+    bound = (assigned(module.tree, b) for b in module.scopes.bound(target) if b is not target)
+    others = (spelt(given) for given in bound if given is not None)
+    return any(t and not _is_part(t, own) and not _is_part(own, t) for t in others)
+
+
+def spelt(node: ast.expr) -> str | None:
+    """Return how an object is spelt that has a name: a path, or an item under a constant key."""
+    held = node
+    while isinstance(held, ast.Attribute | ast.Subscript):
+        if isinstance(held, ast.Subscript) and not isinstance(held.slice, ast.Constant):
+            return None
+        held = held.value
+    return ast.unparse(node) if isinstance(held, ast.Name) else None
+
+
+def _is_part(text: str, whole: str) -> bool:
+    return text == whole or text.startswith((f"{whole}.", f"{whole}["))

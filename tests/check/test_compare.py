@@ -62,6 +62,7 @@ from check.flags.plain import KEPT, PLAIN, PLAIN_UNTOLD
 from check.flags.set_later import SET_LATER
 from check.flags.static_arms import STATIC_ARMS
 from check.flags.unpacked import UNPACKED, UNPACKED_OTHERWISE
+from check.quiet.in_turn import IN_TURN
 from check.trainings.accepted import ACCEPTED
 from check.trainings.across_files import ACROSS_FILES
 from check.trainings.claimed import CLAIMED
@@ -89,6 +90,7 @@ EVERY = (
     *ASTRAY, *SET_LATER, *INPUTS_LATER, *PASSED, GIVEN_ON, *ASKED_EARLY, *BACKENDS, *NESTED, *LEFT_SCALED, *HELD_BACK,
     *ROUNDABOUT_RUNS, *KEPT_CONTEXTS, *BACKWARDS, *CONDITIONS, *CONTEXTS, *FOREIGN, *IN_BLOCKS, *ON_CLAIMED_LINES, *STATES,
     *UNASKED, *WEIGHTS, *STATIC_ARMS, ASKED_BY_CALL, *SET_BEHIND, *CLIPPED_SCALED, *SETTLED,
+    *IN_TURN,
 )  # fmt: skip
 
 

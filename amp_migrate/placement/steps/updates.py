@@ -10,9 +10,17 @@ from dataclasses import dataclass
 from amp_migrate.facts.paths import same
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Project
-from amp_migrate.project.order import Loop, in_branch, inside, key, levels
+from amp_migrate.project.order import Loop, in_branch, inside, key, levels, position
 from amp_migrate.project.rounds import runs_before
-from amp_migrate.training.steps import Backward, Step, children_of, is_one, parent_statement
+from amp_migrate.training.steps import (
+    Backward,
+    Step,
+    children_of,
+    cleared_by,
+    is_one,
+    parent_statement,
+    visited_around,
+)
 
 
 def updates(project: Project, steps: list[Step], backwards: list[Backward]) -> list[ast.stmt]:
@@ -21,6 +29,19 @@ def updates(project: Project, steps: list[Step], backwards: list[Backward]) -> l
     Raises `Cannot` where several optimizers that one backward feeds step under tests of their own.
     """
     return _Updates(project, steps, backwards).after(s.anchor for s in steps) if steps else []
+
+
+def halved_once(
+    project: Project, backwards: list[Backward], places: list[ast.stmt]
+) -> list[Backward]:
+    """Return the backward passes of loops over optimizers in whose rounds no update stands: Apex moved its scale behind each."""
+    around = ((b, visited_around(project, b)) for b in backwards if b.scaled)
+    return [
+        backward
+        for backward, loop in around
+        if loop is not None
+        and not any(inside(backward.module.tree, place, loop) for place in set(places) - {loop})
+    ]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -52,12 +73,20 @@ class _Updates:
         group: list[ast.stmt] = []
         for child in children:
             stepped = [step for earlier in group for step in self._of(earlier)]
-            own = [step.optimizer for step in self._of(child)]
-            if any(self._is_one(a, b.optimizer) for a in own for b in stepped):
+            own = self._of(child)
+            if any(self._is_next(s, b, group[-1], child) for s in own for b in stepped):
                 places += self._group_end(group, anchors)
                 group = []
             group.append(child)
         return [*places, *self._group_end(group, anchors)]
+
+    def _is_next(self, step: Step, earlier: Step, last: ast.stmt, child: ast.stmt) -> bool:
+        """Tell whether a step ends another iteration than an earlier one: of one optimizer, or of one variable that was cleared since."""
+        a, b = step.optimizer, earlier.optimizer
+        between = step.tree.block(child)[position(step.tree, last) : position(step.tree, child)]
+        cleared = (held for stmt in between if (held := cleared_by(stmt)) is not None)
+        anew = same(a, b) and any(same(held, a) for held in cleared)
+        return self._is_one(a, b) or (anew and self._phases([last, child]))
 
     def _is_one(self, a: ast.expr, b: ast.expr) -> bool:
         return is_one(self.project, self.steps[0].module, a, b)

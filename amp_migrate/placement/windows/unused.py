@@ -6,12 +6,14 @@ import ast
 from collections.abc import Iterable, Iterator
 from functools import partial
 
+from amp_migrate.facts.paths import root, stored
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing, clears
 from amp_migrate.placement.windows.uses import Place, Uses
 from amp_migrate.project import Function
+from amp_migrate.project.order import inside
 from amp_migrate.project.rounds import points_of, runs_before
-from amp_migrate.training.steps import Backward, Step, is_one
+from amp_migrate.training.steps import Backward, Step, is_one, visited_around
 
 
 def unused(unit: Unit, moved: Iterable[ast.stmt] = ()) -> Iterator[Place]:
@@ -92,12 +94,17 @@ def _clears_unlike(unit: Unit, backward: Backward) -> Iterator[ast.AST]:
                 yield node
 
 
-def _clears_others(unit: Unit, backward: Backward) -> Iterator[ast.Call]:
-    """Yield the ``zero_grad()`` of the optimizers that step beside a backward and are not fed by it."""
+def _clears_others(unit: Unit, backward: Backward) -> Iterator[ast.AST]:
+    """Yield the ``zero_grad()`` of the optimizers that step beside a backward and are not fed by it, as in other rounds of a loop over them."""
     module, function = backward.module, backward.function
+    visiting = visited_around(unit.project, backward)
     for node in function.calls:
         if clears(node) and isinstance(node.func, ast.Attribute):
             receiver = node.func.value
+            if visiting is not None and inside(module.tree, node, visiting):
+                if root(receiver) in stored(visiting.target):
+                    yield from (node, visiting)
+                    continue
             own = any(is_one(unit.project, module, o, receiver) for o in backward.optimizers)
             steps = unit.steps_of(function)
             if not own and any(is_one(unit.project, module, s.optimizer, receiver) for s in steps):

@@ -52,7 +52,7 @@ from amp_migrate.placement.steps.untrained import (
     never_unscaled,
     skipped_backward,
 )
-from amp_migrate.placement.steps.updates import updates
+from amp_migrate.placement.steps.updates import halved_once, updates
 from amp_migrate.placement.steps.wrapped import wrapping
 from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.plan.cannot import Cannot
@@ -74,8 +74,7 @@ _SKIPPED = (
     "a step is left out here: under Apex an overflow in these gradients skipped the next step as well, now it "
     "does not"
 )
-
-
+_ONCE = "Apex halved the loss scale behind each of these losses that overflowed; one update() behind all of them halves it once"
 _WOKE = "delete it if it was there to wake up Apex only"
 _WRAPPED = "this steps what holds the optimizer of amp.scale_loss: Apex skipped the step inside it alone, GradScaler skips all of it"
 
@@ -126,6 +125,8 @@ def _updates(context: Context, steps: list[Step], backwards: list[Backward]) -> 
             yield _returned(context, own_steps, place)
         else:
             yield _update(context, function, place)
+    for backward in halved_once(context.unit.project, backwards, places):
+        yield decision(RULE, Status.NOTE, backward.module, backward.node, _ONCE)
     own = [u for u in context.unscales if u.function is function]
     unscaled = [u.before for u in own if u.cleared is None and u.behind is None]
     if any(u.decided is not None and u.decided.function is function for u in context.unscales):

@@ -42,7 +42,7 @@ from amp_migrate.project.order import inside
 from amp_migrate.project.rounds import runs_before
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.training.reads.magnitude import limit
-from amp_migrate.training.steps import asked
+from amp_migrate.training.steps import asked, visited_around
 
 RULE = Rule("AMP106", "gradients are unscaled before they are read", Safety.FAITHFUL, order=25)
 
@@ -128,7 +128,8 @@ def _lost(context: Context) -> Iterator[Decision]:
     for backward in unit.backwards if not unit.plain else ():
         place = backward.module, backward.node
         limit = lost.get(backward.node)
-        said = limit is None and _is_said(context, backward.function)
+        other = visited_around(unit.project, backward) is not None  # that is cleared next
+        said = limit is None and (other or _is_said(context, backward.function))
         if backward.node in lost and not said and (limit is not None or place not in never):
             test = asked(backward.module.tree, limit) if limit is not None else ""
             where = f", under `{test}`," if test else ""

@@ -13,6 +13,7 @@ from amp_migrate.project import Anonymous, Function, Module, Project
 from amp_migrate.project.once import once
 from amp_migrate.project.rounds import graphs
 from amp_migrate.training.bindings import bound_value, unpacked
+from amp_migrate.training.objects import Objects
 
 Body = Callable[[Module, ast.AST], Function]
 Held = ast.expr | ast.arg | None
@@ -66,6 +67,24 @@ class Reaching:
         if value is not None:
             return [value]
         return [*unpacked(self._project, module, binding)] or [None]
+
+
+def optimizers_read(
+    objects: Objects, reaching: Reaching, function: Function, node: ast.expr
+) -> frozenset[int]:
+    """Return the optimizers that an expression may hold where it is read: of a variable, those it was last bound to."""
+    module = function.module
+    numbers = objects.optimizers_of(module, node)
+    if len(numbers) < 2 or not isinstance(node, ast.Name):
+        return numbers
+    held = reaching.of(function, node)
+    each = [
+        objects.optimizers_of(reaching.holder(function, value).module, value)
+        for value in held
+        if isinstance(value, ast.expr)
+    ]
+    known = bool(held) and len(each) == len(held) and all(each)
+    return numbers & frozenset[int]().union(*each) if known else numbers
 
 
 @once
