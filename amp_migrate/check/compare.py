@@ -109,7 +109,7 @@ def compare(before: Program, after: Program, claims: Claims) -> Comparison:
         *declared(old, new, claims),
         *entered_unseen(old, new, claims),
         *foreign(old, new, claims),
-        *saved_apart(old, new),
+        *saved_apart(old, new, every),
     )
     for name, difference in (*forwards.differences(), *others):
         found.append(Parted(name, difference))

@@ -11,10 +11,12 @@ from amp_migrate.check.apex.facts import Facts
 from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import argument, put_in, tail, variables
 from amp_migrate.facts.scopes import assigned
+from amp_migrate.flow.assumption import Assumption
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.project import CallSite, Function, Module
 from amp_migrate.project.reach import where_set
 from amp_migrate.protocol.code.program import Program
+from amp_migrate.protocol.run.aliases import Aliases, by_both
 from amp_migrate.training.bindings import own_part
 
 
@@ -27,6 +29,8 @@ class Enabled:
         self._known = known
         self._made = made
         self._asked: set[ast.AST] = set()
+        self._aliases = Aliases(program.project)
+        self._holds: dict[tuple[Facts, Function], Assumption] = {}
 
     def truth(self, function: Function, node: ast.expr) -> bool | None:
         """Return whether an expression of a function counts as true; None where that is not known."""
@@ -34,7 +38,7 @@ class Enabled:
 
     def reached(self, function: Function, node: ast.AST) -> bool:
         """Tell whether the branches around a node may be taken."""
-        known = self._known.at(function)
+        known = self._holding(self._known, function)
         for test, truth in guards(function, node):
             found = evaluate(test, known)
             if (self._known.told(function, test) if found is None else found) is (not truth):
@@ -62,7 +66,7 @@ class Enabled:
     def _truth(
         self, function: Function, node: ast.expr, known: Facts, above: frozenset[Function]
     ) -> bool | None:
-        found = evaluate(node, known.at(function))
+        found = evaluate(node, self._holding(known, function))
         if found is None and function not in above:
             found = self._of_parts(function, node, known, above)
         if found is not None or function in above or not self._is_given(function, node):
@@ -70,6 +74,13 @@ class Enabled:
         sites = [s for s in self._project.calls_of(function) if self.reached(s.function, s.call)]
         truths = {self._at(site, function, node, known, above | {function}) for site in sites}
         return truths.pop() if len(truths) == 1 else None
+
+    def _holding(self, known: Facts, function: Function) -> Assumption:
+        """Return what holds in a function, of what an attribute and a variable share by both of their names."""
+        key = known, function
+        if key not in self._holds:
+            self._holds[key] = by_both(known.at(function), self._aliases.of(function))
+        return self._holds[key]
 
     def _of_parts(
         self, function: Function, node: ast.expr, known: Facts, above: frozenset[Function]

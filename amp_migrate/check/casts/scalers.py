@@ -50,12 +50,8 @@ class Scalers:
             if is_off(call) and not all(is_off(c) for _, c in native.enabled.makers):
                 continue
             if function in begun and native.enabled.reached(function, call):
-                if (
-                    key(function) in self._old.functions
-                    and native.enabled.on(function, call) is wrong
-                ):
-                    if not self._made_before(call):
-                        yield differs(function, call, f"{_NAME} {what}")
+                if native.enabled.on(function, call) is wrong and not self._made_before(call):
+                    yield differs(function, call, f"{_NAME} {what}")
 
     def other(
         self,

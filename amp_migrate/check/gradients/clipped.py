@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from amp_migrate.check.events.labels import Does
 from amp_migrate.check.events.sides import Key, Side, changed, differs
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.check.gradients.waiting import same_optimizers
-from amp_migrate.facts.paths import tail, walk
-from amp_migrate.project import Function
-from amp_migrate.training.bindings import values_of
+from amp_migrate.facts.paths import all_given, outward, tail, walk
+from amp_migrate.project import Function, Module
+from amp_migrate.training.bindings import bases, values_of
+from amp_migrate.training.named import Optimizer
 from amp_migrate.training.origins.meant import in_turns
+from amp_migrate.values.objects import Instance, Made
 
+_WHOLE = ("module", "_orig_mod", "model")  # how what wraps a network calls it
 _OTHERS = "takes other gradients than those of the optimizer that Apex was asked for:"
 _ALL = "takes the gradients of all optimizers, where Apex was asked for those of one of them:"
 
@@ -56,7 +59,30 @@ def _leaves_out(side: Side, function: Function, given: ast.expr, expected: set[i
     if any(o.within & owners for o in objects.optimizers if o.number in expected):
         return False  # the whole of a network, and the optimizer was made of parts of it
     trained = objects.training(owners)
-    return trained is not None and trained.isdisjoint(expected)
+    if trained is not None:
+        return trained.isdisjoint(expected)
+    of = [o for o in objects.optimizers if o.number in expected]
+    taken = list(bases(function.module, given, set()))
+    return bool(taken) and all(_is_apart(side, function.module, base, of) for base in taken)
+
+
+def _is_apart(side: Side, module: Module, network: ast.expr, of: Sequence[Optimizer]) -> bool:
+    """Tell whether a network that no optimizer trains is none of those of some optimizers, nor the whole of one.
+
+    It is made by a call in sight that is given none of them, or is a part of one that has others.
+    """
+    objects, project = side.program.training.objects, side.project
+    trained = {name for o in of for name in o.inside}
+    if not trained or any(o.number in objects.of_unknown_origin for o in of):
+        return False
+    held = objects.groups(module, network)
+    if any(trained & objects.groups(module, whole) for whole in outward(network)):
+        part = network.attr if isinstance(network, ast.Attribute) else "module"
+        return part not in _WHOLE and not trained & held
+    made = objects.results.of(held)
+    given = (g & trained for m, c in made for a in all_given(c) for g in [objects.groups(m, a)])
+    known = project.values.facts(module, network)
+    return bool(known) and all(isinstance(f, Made | Instance) for f in known) and not any(given)
 
 
 def taken_from_all(old: Side, new: Side) -> Iterator[tuple[Key, Difference]]:

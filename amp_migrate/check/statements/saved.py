@@ -1,20 +1,60 @@
-"""Whether the state that is saved and loaded is that of the GradScaler that trains."""
+"""Whether the state that is saved and loaded is that of the GradScaler that trains, from then on."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 
+from amp_migrate.check.apex.assumed import Initialize
 from amp_migrate.check.events.labels import Does
 from amp_migrate.check.events.sides import Key, Side, changed, differs
 from amp_migrate.check.events.traces import Difference
+from amp_migrate.facts.mark import Mark
+from amp_migrate.facts.paths import tail
+from amp_migrate.project import Function
+from amp_migrate.protocol.certain.memory import CertainMemory
+from amp_migrate.protocol.faults import Breach
+from amp_migrate.protocol.machine import Moved, Unmoved
+from amp_migrate.protocol.run.blind import Search
+from amp_migrate.training.contexts import is_off
+from amp_migrate.training.events import Event, Kind
+from amp_migrate.training.objects import Objects
 
 _APART = "is of a GradScaler that scales nothing, beside one that does:"
+_LOST = "is of a GradScaler that another one takes the place of before it scales anything:"
 _USES = ("scale", "step", "unscale_", "update")
+_MADE, _LOADED, _USED = Kind.MAKE_SCALER, Kind.SET_SCALE, Kind.BACKWARD
+_Places = Iterable[tuple[Function, ast.Call]]
 
 
-def saved_apart(old: Side, new: Side) -> Iterator[tuple[Key, Difference]]:
-    """Yield what saves or loads the state of a GradScaler that is made for that alone."""
+class _Scale(Mark):
+    """Which loss scale there is."""
+
+    FIRST = "that of the start"
+    LOADED = "one that was loaded"
+    LOST = "that of the start again, since one was loaded"
+
+
+class _ScaleMachine(Unmoved):
+    """Follows where a loss scale comes from."""
+
+    def starts(self, called: bool) -> tuple[Hashable, ...]:
+        """Nothing is loaded when a program begins."""
+        return (_Scale.FIRST,)
+
+    def move(self, state: Hashable, event: Event, visited: bool) -> Moved:
+        """Return what an event makes of a state."""
+        if event.kind is _LOADED:
+            return Moved((_Scale.LOADED,))
+        if event.kind is _MADE:
+            return Moved((_Scale.FIRST if state is _Scale.FIRST else _Scale.LOST,))
+        return Moved((state,), (Breach.REMADE,) if state is _Scale.LOST else ())
+
+
+def saved_apart(
+    old: Side, new: Side, every: Sequence[Initialize]
+) -> Iterator[tuple[Key, Difference]]:
+    """Yield what saves or loads the state of a GradScaler that is made for that alone, or is made anew then."""
     objects = new.program.training.objects
     used: set[int] = set()
     for method in _USES:
@@ -24,14 +64,62 @@ def saved_apart(old: Side, new: Side) -> Iterator[tuple[Key, Difference]]:
     made = {
         group for module, call in objects.made_scalers for group in objects.groups(module, call)
     }
-    if not used & made:
-        return
-    for name, introduced in changed(old, new):
-        for function in new.functions[name]:
-            events = new.of_kind(function, Does.SAVE, Does.LOAD, introduced=introduced)
-            for call, _ in events:
-                if not isinstance(call.func, ast.Attribute):
-                    continue
-                held = objects.groups(function.module, call.func.value)
-                if held & made and not held & used:
-                    yield differs(function, call, f"`{ast.unparse(call)}` {_APART}")
+    if used & made:
+        for name, introduced in changed(old, new):
+            for function in new.functions[name]:
+                events = new.of_kind(function, Does.SAVE, Does.LOAD, introduced=introduced)
+                for call, _ in events:
+                    if not isinstance(call.func, ast.Attribute):
+                        continue
+                    held = objects.groups(function.module, call.func.value)
+                    if held & made and not held & used:
+                        yield differs(function, call, f"`{ast.unparse(call)}` {_APART}")
+    yield from _lost(old, new, every)
+
+
+def _lost(old: Side, new: Side, every: Sequence[Initialize]) -> Iterator[tuple[Key, Difference]]:
+    """Yield what loads the state of a GradScaler that is made anew before it scales, where Apex kept what it loaded."""
+    objects = new.program.training.objects
+    for scaler in objects.scalers:
+        loads = list(_of_scaler(new, objects, scaler.number, ("load_state_dict",)))
+        makes = [
+            (new.project.function_of(module, call), call)
+            for module, call in objects.made_scalers
+            if objects.scaler(module, call) == scaler.number and not is_off(call)
+        ]
+        uses = list(_of_scaler(new, objects, scaler.number, ("scale", "step")))
+        if loads and _loses(new, makes, loads, uses) and not _lost_by_apex(old, every):
+            function, call = loads[0]
+            yield differs(function, call, f"`{ast.unparse(call)}` {_LOST}")
+
+
+def _lost_by_apex(old: Side, every: Sequence[Initialize]) -> bool:
+    """Tell whether Apex was initialized anew as well, between what it loaded and a loss."""
+    known = [f for functions in old.functions.values() for f in functions]
+    loads = [(f, call) for f in known for call, _ in old.of_kind(f, Does.LOAD)]
+    makes = [(item.function, item.call) for item in every]
+    uses = [(f, call) for f in known for call in f.calls if tail(call) == "scale_loss"]
+    return _loses(old, makes, loads, uses)
+
+
+def _of_scaler(
+    side: Side, objects: Objects, number: int, methods: Iterable[str]
+) -> Iterator[tuple[Function, ast.Call]]:
+    for method in methods:
+        for module, call in objects.method_calls.get(method, ()):
+            assert isinstance(call.func, ast.Attribute)
+            if objects.scaler(module, call.func.value) == number:
+                yield side.project.function_of(module, call), call
+
+
+def _loses(side: Side, makes: _Places, loads: _Places, uses: _Places) -> bool:
+    """Tell whether a way leads from what is loaded to what makes a scale anew, and then to a loss."""
+    happening: dict[Function, dict[ast.AST, tuple[Event, ...]]] = {}
+    for kind, places in ((_MADE, makes), (_LOADED, loads), (_USED, uses)):
+        for function, call in places:
+            happening.setdefault(function, {})[call] = (Event(kind, call),)
+    program = side.program.of_events(happening)
+    loading = program.leading(lambda event: event.kind is _LOADED)
+    entries = [entry for entry in program.entries if entry[0] in loading]
+    search = Search(program, CertainMemory(program))
+    return any(True for _ in search.run(_ScaleMachine(), entries).faults())

@@ -33,11 +33,11 @@ class Aliases:
     ) -> Assumption | None:
         """Return what is known where a test came out as `truth`, by either name; None where it cannot."""
         pairs = self.of(function)
-        told = _by_both(known, pairs)
+        told = by_both(known, pairs)
         if evaluate(test, told) is (not truth):
             return None
         found = refine(told, test, truth)
-        return None if found is None else _by_both(found, pairs)
+        return None if found is None else by_both(found, pairs)
 
     def along_with(self, names: Iterable[str], functions: Iterable[Function]) -> set[str]:
         """Return the last parts of the names that others of some functions stand for."""
@@ -89,7 +89,7 @@ def _attributes(node: ast.expr) -> set[str]:
     return {*str(path(node)).split(".")[1:]}
 
 
-def _by_both(known: Assumption, pairs: Mapping[str, str]) -> Assumption:
+def by_both(known: Assumption, pairs: Mapping[str, str]) -> Assumption:
     """Return what is known, by the names of attributes for what is told of variables, and the other way round."""
     for name, attribute in pairs.items() if known.facts else ():
         for old, new in ((name, attribute), (attribute, name)):
