@@ -60,3 +60,12 @@ def every(node: ast.AST) -> Iterator[ast.AST]:
                 queue += value
             elif value is not None:
                 add(value)
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """Return the names and attributes that stand in an expression."""
+    return {
+        part.id if isinstance(part, ast.Name) else part.attr
+        for part in every(node)
+        if isinstance(part, ast.Name | ast.Attribute)
+    }

@@ -36,12 +36,16 @@ def upgrade(tree: Tree, edits: Sequence[Edit] = (), others: Iterable[Tree] = ())
 class Remarks:
     """Notes on what native code certainly does wrong; nothing is edited.
 
-    `project` is asked for the files as one project, and only where one of them speaks of native AMP.
+    `project` is asked for the files as one project, and only where one of them speaks of native AMP. Where it `is_read`
+    already, as it is for what uses Apex, its events are not asked for again.
     """
 
-    def __init__(self, trees: Mapping[str, Tree], project: Callable[[], Project]) -> None:
+    def __init__(
+        self, trees: Mapping[str, Tree], project: Callable[[], Project], *, is_read: bool = False
+    ) -> None:
         self._trees = trees
         self._project = project
+        self._is_read = is_read
 
     def of(self, path: str, settings: Settings) -> list[Decision]:
         """Return the notes on a file, without those that settings or a comment switch off."""
@@ -58,12 +62,18 @@ class Remarks:
             return {}
         found: dict[str, list[Decision]] = {}
         project = self._project()
-        for number in dict.fromkeys(project.programs.values()):
-            part = project.part({number})
-            if any(_SPEAKS.search(module.tree.text) for module in part.modules.values()):
-                for decision in _remarks(part):
-                    found.setdefault(decision.finding.path, []).append(decision)
+        for part in [project] if self._is_read else _speaking(project):
+            for decision in _remarks(part):
+                found.setdefault(decision.finding.path, []).append(decision)
         return found
+
+
+def _speaking(project: Project) -> Iterator[Project]:
+    """Yield the programs of a project that speak of native AMP."""
+    for number in dict.fromkeys(project.programs.values()):
+        part = project.part({number})
+        if any(_SPEAKS.search(module.tree.text) for module in part.modules.values()):
+            yield part
 
 
 def _remarks(project: Project) -> Iterator[Decision]:

@@ -67,7 +67,7 @@ class Planner:
         self._deciding = Deciding(self._index, settings, self._spelling) if self._index else None
         self._units = units(self._index) if self._index else []
         self._owners: dict[str, dict[int, set[int]]] = {}
-        self._remarks = Remarks(trees, lambda: self.project)
+        self._remarks = Remarks(trees, lambda: self.project, is_read=bool(self._units))
 
     @cached_property
     def project(self) -> Project:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
+from amp_migrate.facts.below import names_in
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import is_super, last_names
 from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.project import Class, Function, Module
 from amp_migrate.project.order import key
 from amp_migrate.project.reach import where_set
-from amp_migrate.protocol.code.course import names_in
 from amp_migrate.protocol.code.program import Program
 
 _MAKING = ("__init__", "__post_init__")

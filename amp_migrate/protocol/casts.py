@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from typing import NamedTuple
 
 from amp_migrate.project import Function
-from amp_migrate.protocol.code.receivers import Object, Receivers, may_be_same
+from amp_migrate.protocol.calls.receivers import Object, Receivers, may_be_same
 from amp_migrate.protocol.faults import Breach
 from amp_migrate.protocol.machine import Moved, Unmoved
 from amp_migrate.training.contexts import Context
@@ -15,6 +15,7 @@ from amp_migrate.training.events import Event, Kind
 
 _DEEPEST = 12  # a recursion that enters contexts is followed no further down
 _CASTING = (Context.CASTS, Context.NO_CASTS)
+_SCALING = (Context.DELAYS, Context.DIVIDES)
 
 
 class Cached(NamedTuple):
@@ -69,7 +70,7 @@ class CastMachine(Unmoved):
     def enter(self, state: Hashable, context: Context) -> Hashable:
         """Return the state inside a context."""
         assert isinstance(state, Inside)
-        if len(state.contexts) == _DEEPEST:
+        if context in _SCALING or len(state.contexts) == _DEEPEST:
             return state
         return state._replace(contexts=(*state.contexts, context))
 

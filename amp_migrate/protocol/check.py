@@ -10,6 +10,7 @@ from typing import NamedTuple
 from amp_migrate.project import Class, Function, Project
 from amp_migrate.project.once import once
 from amp_migrate.protocol.binding import unbound
+from amp_migrate.protocol.calls.receivers import Receivers
 from amp_migrate.protocol.casts import CastMachine, Inside, ObjectMachine, PartMachine
 from amp_migrate.protocol.certain.known import Known
 from amp_migrate.protocol.certain.memory import CertainMemory
@@ -17,7 +18,6 @@ from amp_migrate.protocol.certain.on import OnMemory
 from amp_migrate.protocol.certain.remade import RemadeMachine
 from amp_migrate.protocol.code.program import Program, program_of
 from amp_migrate.protocol.code.programs import Programs
-from amp_migrate.protocol.code.receivers import Receivers
 from amp_migrate.protocol.faults import Breach, Fault, Place
 from amp_migrate.protocol.gradients import GradientMachine
 from amp_migrate.protocol.placeholder import replaced, stale

@@ -21,7 +21,8 @@ from amp_migrate.training.contexts import around
 from amp_migrate.training.events import Event, Kind
 
 Named = Mapping[ast.AST, frozenset[int]]
-_CLEARING = (Kind.ZERO_GRAD, Kind.MAKE, Kind.ABSENT)
+CLEARING = (Kind.ZERO_GRAD, Kind.MAKE, Kind.ABSENT)
+"""What leaves an optimizer without gradients."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class LeftScaledMachine(Unmoved):
             met = bool(state) and self.number in self.named.get(event.node, ())
             return Moved((state,), (Breach.MIXED,) if met else ())
         own = event.optimizers is None or self.number in event.optimizers
-        if event.kind in _CLEARING and own:
+        if event.kind in CLEARING and own:
             return Moved((False,))
         if event.kind is Kind.STEP and own and state and (visited or event.certain):
             return Moved((state,), (Breach.SCALED_STEP,))
@@ -73,7 +74,7 @@ def left_scaled(program: Program) -> tuple[Left, ...]:
     known = {o.number for o in made if o.networks}
     named: dict[ast.AST, frozenset[int]] = {}
     left: list[tuple[Function, ast.Call, int]] = []
-    for function, event in _backwards(program):
+    for function, event in backwards(program):
         assert isinstance(event.node, ast.Call)
         given = named[event.node] = of_block(program, function, event.node)
         if given and given.isdisjoint(objects.of_unknown_origin):
@@ -115,9 +116,11 @@ def _parts(project: Project, module: Module, given: ast.expr) -> Iterator[ast.ex
         yield from value.elts if isinstance(value, ast.List | ast.Tuple) else [value]
 
 
-def _backwards(program: Program) -> Iterator[tuple[Function, Event]]:
-    """Yield the backward passes of a program, with their functions."""
-    for function, held in program.training.by_function.items():
+def backwards(program: Program) -> Iterator[tuple[Function, Event]]:
+    """Yield the backward passes of the files in which a program scales losses by Apex, with their functions."""
+    calls = program.project.nodes(ast.Call)
+    scaling = {module: None for module, call in calls if tail(call) == "scale_loss"}
+    for function, held in (pair for m in scaling for pair in program.training.inside(m)):
         for event in (event for events in held.values() for event in events):
             if event.kind is Kind.BACKWARD and isinstance(event.node, ast.Call):
                 yield function, event

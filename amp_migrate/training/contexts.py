@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.mark import Mark
-from amp_migrate.facts.paths import path
+from amp_migrate.facts.paths import argument, path
 from amp_migrate.facts.tree import FunctionNode
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import AUTOCASTS, CALLED_AUTOCAST, WITHOUT_GRADIENTS
@@ -26,6 +27,16 @@ class Context(Mark):
     NO_GRAD = "no_grad"
     GRAD = "enable_grad"
     STACK = "ExitStack"
+    DELAYS = "scale_loss(delay_unscale=True)"
+    DIVIDES = "scale_loss(delay_unscale=False)"
+
+
+class Choice(NamedTuple):
+    """An expression that decides between two contexts: the one where it is true, and the other."""
+
+    asked: ast.expr
+    true: Context
+    false: Context
 
 
 def context(project: Project, module: Module, node: ast.expr) -> Context | None:
@@ -51,6 +62,17 @@ def scales_loss(project: Project, module: Module, node: ast.expr) -> bool:
     return bool(project.callees(node)) and not _SCALES.isdisjoint(
         project.values.made_by(module, node)
     )
+
+
+def choice(project: Project, module: Module, node: ast.expr) -> Choice | None:
+    """Return what decides which of two contexts a call is."""
+    asked = undecided(project, module, node)
+    if asked is not None:
+        return Choice(asked, Context.GRAD, Context.NO_GRAD)
+    if not isinstance(node, ast.Call) or project.apex(module, node.func) not in _SCALES:
+        return None
+    delay = argument(node, "delay_unscale", 4)
+    return None if delay is None else Choice(delay, Context.DELAYS, Context.DIVIDES)
 
 
 def undecided(project: Project, module: Module, node: ast.expr) -> ast.expr | None:

@@ -46,6 +46,12 @@ class Happening(ABC):
                 self._add(found, function, node)
         return {function: held for function, held in found.items() if trains(held)}
 
+    def inside(self, module: Module) -> Iterator[tuple[Function, Held]]:
+        """Yield the functions of a file in which something happens, without asking about other files."""
+        for function in self._within(module):
+            if held := self.of(function):
+                yield function, held
+
     def of(self, function: Function) -> Held:
         """Return the events at the nodes of a function, without asking what happens in others."""
         if "by_function" in vars(self):

@@ -7,13 +7,16 @@ from collections.abc import Iterator, Sequence
 
 from amp_migrate.check.apex.assumed import Initialize
 from amp_migrate.check.events.claims import LEFT, Claims
-from amp_migrate.check.events.sides import Key, Side, changed, key
+from amp_migrate.check.events.sides import Key, Side, changed, differs, key
 from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.facts.paths import tail
+from amp_migrate.protocol.delayed import delayed
 from amp_migrate.protocol.faults import Place
 from amp_migrate.protocol.left_scaled import left_scaled
 
 _UNTOLD = "gives gradients to an optimizer that its scale_loss does not name, and no rule says that they are unscaled now:"
+
+_DELAYED = "steps on gradients that delay_unscale left scaled, and no rule says that they are unscaled now:"
 
 
 def divided(
@@ -43,3 +46,8 @@ def divided(
                     )
                 ),
             )
+    for step in delayed(old.program) if rewritten else ():
+        name = key(step.function)
+        place = Place(step.function.module.path, step.step.lineno)
+        if name in rewritten and not claims.drops(step.function) and not claims.say(LEFT, place):
+            yield differs(step.function, step.step, f"`{ast.unparse(step.step)}` {_DELAYED}")

@@ -36,7 +36,7 @@ def shared(unit: Unit) -> Shared:
     for helper in finder.helpers:
         staying = unit.home.beside.leaving
         sites = [s for s in unit.project.callers(helper) if s.function.module.path not in staying]
-        together = [site for site in sites if finder.is_shared(site)]
+        together = [site for site in sites if finder.is_shared(helper, site)]
         if not together:
             continue
         if len(together) < len(sites):
@@ -100,19 +100,30 @@ class _Finder:
             optimizers = [site.call]
         return [Step(module, site.function, site.call, node, anchor) for node in optimizers]
 
-    def is_shared(self, site: CallSite) -> bool:
-        """Tell whether a call of a helper steps on gradients of a backward that another step needs too."""
+    def is_shared(self, helper: Function, site: CallSite) -> bool:
+        """Tell whether a call of a helper steps on gradients of a backward that the step of another optimizer needs too."""
         tree = site.function.module.tree
         if self.anchor(site) is not tree.statement(site.call):
             return True
         backwards = list(self._backwards(site.function, gone=True))
         for other in self._steps(site.function):
-            if other is not site.call and any(
+            if other is site.call or self._is_again(helper, site, other):
+                continue
+            if any(
                 runs_before(self._unit.project, site.function, one, two, backwards)
                 for one, two in ((other, site.call), (site.call, other))
             ):
                 return True
         return False
+
+    def _is_again(self, helper: Function, site: CallSite, other: ast.AST) -> bool:
+        """Tell whether what else steps is another call of a helper that has one optimizer, the same by both."""
+        calls = [s for s in self._unit.project.calls_of(helper) if s.call is other]
+        named = {ast.unparse(s.optimizer) for c in (site, *calls) for s in self.steps(helper, c)}
+        variables = {name.partition(".")[0] for name in named}
+        scope = site.function.scope
+        bound = site.function.module.scopes.bindings
+        return bool(calls) and len(named) == 1 and all(len(bound(scope, v)) == 1 for v in variables)
 
     def anchor(self, site: CallSite) -> ast.stmt:
         """Return the statement of a call, or the outermost loop over what it steps that runs no backward."""

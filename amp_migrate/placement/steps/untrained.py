@@ -3,40 +3,78 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.paths import path, tail
+from amp_migrate.flow.assumption import Assumption
+from amp_migrate.flow.evaluate import evaluate
+from amp_migrate.flow.refine import refine
 from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.project import Function
 from amp_migrate.project.order import inside
-from amp_migrate.project.reach import reachable
+from amp_migrate.project.reach import calls_to, reachable
 from amp_migrate.project.rounds import runs_before
 from amp_migrate.training.origins.meant import are_several as hold_several
 from amp_migrate.training.origins.meant import meant
-from amp_migrate.training.origins.switches import truth
+from amp_migrate.training.origins.switches import entered
 from amp_migrate.training.steps import Backward, Step, holds_backward, is_one
 
 
 def skipped_backward(unit: Unit, step: Step, backwards: list[Backward]) -> ast.If | None:
     """Return a test that may leave out every backward before a step, but not the step."""
+    running = {backward.function for backward in unit.backwards}
+    calls = calls_to(unit.project, step.function, running)
     runs = partial(runs_before, unit.project, step.function)
-    earlier = [b for b in backwards if runs(b.node, step.call)]
-    tests = [_skips(unit, step, backward) for backward in earlier]
+    earlier = [n for n in (*(b.node for b in backwards), *calls) if runs(n, step.call)]
+    known = entered(unit.project, step.function)
+    for up, holds in step.tree.sides(step.call):
+        if isinstance(up, ast.If):
+            known = refine(known, up.test, holds) or known
+    tests = [
+        _skips(step.function, node, known, step.call)
+        or _skipped_in(unit, node, known, {step.function})
+        for node in earlier
+    ]
     return tests[0] if tests and all(tests) else None
 
 
-def _skips(unit: Unit, step: Step, backward: Backward) -> ast.If | None:
-    tree = step.tree
-    for up, holds in tree.sides(backward.node):
-        if inside(tree, step.call, up):
+def _skips(
+    function: Function, node: ast.AST, known: Assumption, step: ast.AST | None = None
+) -> ast.If | None:
+    """Return a test of a function that may leave out a node, but not the step."""
+    tree = function.module.tree
+    for up, holds in tree.sides(node):
+        if step is not None and inside(tree, step, up):
             return None
-        if isinstance(up, ast.If) and truth(unit.project, step.function, up.test) is not holds:
+        if isinstance(up, ast.If) and evaluate(up.test, known) is not holds:
             other = up.orelse if holds else up.body
             if not any(holds_backward(stmt) or _leaves(stmt) for stmt in other):
                 return up
     return None
+
+
+def _skipped_in(
+    unit: Unit, node: ast.AST, known: Assumption, seen: Collection[Function]
+) -> ast.If | None:
+    """Return a test by which what a call runs may leave out every backward, by what this call gives."""
+    found: list[ast.If | None] = []
+    if not isinstance(node, ast.Call):
+        return None
+    for callee in (c for c in unit.project.callees(node) if c not in seen):
+        own = entered(unit.project, callee)
+        given = {**callee.parameters.defaults, **unit.project.given(node, callee)}
+        for name, value in given.items():
+            truth = evaluate(value, known)
+            if truth is not None:
+                own = refine(own, ast.Name(name, ast.Load()), truth) or own
+        inner = calls_to(unit.project, callee, {b.function for b in unit.backwards})
+        for part in (*(b.node for b in unit.backwards_of(callee)), *inner):
+            skips = _skips(callee, part, own)
+            found.append(skips or _skipped_in(unit, part, own, {*seen, callee}))
+    return found[0] if found and all(found) else None
 
 
 def _leaves(stmt: ast.stmt) -> bool:

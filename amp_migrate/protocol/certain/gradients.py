@@ -25,7 +25,13 @@ class CertainGradients(GradientMachine):
 
     def concerns(self, event: Event) -> bool:
         """Tell whether an event may concern the optimizers."""
-        return event.optimizers is None or bool(event.optimizers & self._numbers)
+        own = bool((event.optimizers or frozenset()) & self._numbers)
+        if event.kind is Kind.HANDED:
+            return own or event.scaler in self._scalers
+        if event.kind in (Kind.UPDATE, Kind.SET_SCALE):
+            return event.scaler in self._scalers
+        lasts = event.assumed or event.kind is Kind.MAKE_SCALER
+        return not lasts and (own or event.optimizers is None)
 
     def move(self, state: Hashable, event: Event, visited: bool) -> Moved:
         """Return what an event makes of a state."""

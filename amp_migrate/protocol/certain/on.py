@@ -19,7 +19,7 @@ from amp_migrate.flow.terms import Aspect, Term, term
 from amp_migrate.project import Class, Function
 from amp_migrate.project.reach import set_later
 from amp_migrate.protocol.run.memory import Memory
-from amp_migrate.protocol.run.shared import last, names_read, shared
+from amp_migrate.protocol.run.remembered.shared import last, names_read, shared
 from amp_migrate.training.contexts import is_off
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from amp_migrate.project import Function
+from amp_migrate.protocol.calls.receivers import Receivers
 from amp_migrate.protocol.casts import CertainCasts
 from amp_migrate.protocol.certain.gradients import CertainGradients
 from amp_migrate.protocol.certain.known import Known
@@ -17,7 +18,6 @@ from amp_migrate.protocol.certain.remade import RemadeMachine
 from amp_migrate.protocol.certain.unbound import unbound
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.code.programs import Entry, Programs
-from amp_migrate.protocol.code.receivers import Receivers
 from amp_migrate.protocol.faults import Breach
 from amp_migrate.protocol.machine import Machine
 from amp_migrate.protocol.run.blind import Search
@@ -67,8 +67,9 @@ class Reading:
 
     def _found(self) -> Iterator[Shown]:
         memory = CertainMemory(self.program)
-        search = Search(self.program, memory)
         if self._objects.scalers:
+            part = self.program.of_gradients
+            search = Search(part, CertainMemory(part))
             yield from self._gradients(search)
             for number, optimizers in self._followed():
                 entries = self._programs.of_scaler(number)
@@ -77,7 +78,8 @@ class Reading:
             for function, node, made in unbound(self.program, memory):
                 turn = Turn(function, made, getattr(made, "lineno", 0), None, None)
                 yield Shown(Breach.UNBOUND, function, node, (turn,))
-        yield from self._run(CertainCasts(Receivers(self.program)), search, self.program.entries)
+        casts = Search(self.program, memory)
+        yield from self._run(CertainCasts(Receivers(self.program)), casts, self.program.entries)
 
     def _gradients(self, search: Search) -> Iterator[Shown]:
         """Yield what the optimizers of GradScalers meet; what may concern any of some must concern all of them."""

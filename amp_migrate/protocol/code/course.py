@@ -6,12 +6,14 @@ import ast
 import builtins
 from functools import cached_property
 
-from amp_migrate.facts.below import every
+from amp_migrate.facts.below import every, names_in
 from amp_migrate.flow.cfg.graph import Graph
 from amp_migrate.flow.cfg.points import Edge, EdgeKind, Point
 from amp_migrate.flow.cfg.points import Kind as PointKind
 from amp_migrate.flow.changes import stored_name
 from amp_migrate.project import Function
+from amp_migrate.protocol.calls.standing import standing_of
+from amp_migrate.protocol.code.liveness import Liveness
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.events import Kind
 from amp_migrate.training.origins.switches import truth
@@ -33,6 +35,8 @@ class Course:
 
     def __init__(self, program: Program) -> None:
         self._program = program
+        self.answers = standing_of(program).answers
+        self.liveness = Liveness(program)
         self._edges: dict[Function, dict[Point, tuple[Edge, ...]]] = {}
         self._asked: dict[ast.expr, bool | None] = {}
         self._training: dict[tuple[Function, ast.AST], bool] = {}
@@ -107,11 +111,16 @@ class Course:
             for node in function.all_nodes:
                 if isinstance(node, ast.If | ast.While | ast.IfExp):
                     if self.trains(function, node):
-                        found |= names_in(node.test)
+                        found |= names_in(node.test) | names_in(self.answers.spelt(node.test))
                 elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                     if len(self._program.methods(node)) > 1:
                         found |= names_in(node.func.value)
-        return frozenset(found)
+                elif isinstance(node, ast.withitem):
+                    choice = self._program.decides(function, node.context_expr)
+                    if choice is not None:
+                        found |= names_in(self.answers.spelt(choice.asked))
+        behind = standing_of(self._program).behind(found)
+        return frozenset(found.union(*(names_in(test) for _, test in behind)))
 
     def outcome(self, function: Function, test: ast.expr) -> bool | None:
         """Return how a test of a switch, or of whether there is a GradScaler, comes out with AMP on; None for any other."""
@@ -161,15 +170,6 @@ class Course:
                 for part in every(node)
             )
         return self._training[function, node]
-
-
-def names_in(node: ast.AST) -> set[str]:
-    """Return the names and attributes that stand in an expression."""
-    return {
-        part.id if isinstance(part, ast.Name) else part.attr
-        for part in every(node)
-        if isinstance(part, ast.Name | ast.Attribute)
-    }
 
 
 def bound_names(node: ast.AST) -> set[str]:

@@ -13,10 +13,10 @@ from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.flow.cfg.graph import Graph
 from amp_migrate.project import Anonymous, Class, Function, Project
 from amp_migrate.project.once import once
-from amp_migrate.protocol.code.calls import Calls
+from amp_migrate.protocol.calls.called import Calls
 from amp_migrate.protocol.code.exceptions import Exceptions
 from amp_migrate.training.bindings import generators
-from amp_migrate.training.contexts import Context, context, decorated, undecided
+from amp_migrate.training.contexts import Choice, Context, choice, context, decorated
 from amp_migrate.training.events import Event, Kind
 from amp_migrate.training.recognise import Training
 
@@ -175,9 +175,9 @@ class Program:
             self._read.contexts[node] = context(self.project, function.module, node)
         return self._read.contexts[node]
 
-    def decides(self, function: Function, node: ast.expr) -> ast.expr | None:
-        """Return what decides whether there are gradients in the context of an expression."""
-        return undecided(self.project, function.module, node)
+    def decides(self, function: Function, node: ast.expr) -> Choice | None:
+        """Return what decides which of two contexts an expression is."""
+        return choice(self.project, function.module, node)
 
     def entered(self, function: Function, call: ast.Call) -> Context | None:
         """Return the context that a call enters for the rest of an ``ExitStack``."""

@@ -10,8 +10,8 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.flow.cfg.points import Edge, Kind
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.once import once
+from amp_migrate.protocol.calls.registries import Registries
 from amp_migrate.protocol.code.program import Program, program_of
-from amp_migrate.protocol.code.registries import Registries
 
 _FILLS = ("setdefault", "update")
 _GROWS = ("append", "extend", "insert", "add", "remove", "pop", "clear", "appendleft", "__iadd__")

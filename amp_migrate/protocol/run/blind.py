@@ -39,6 +39,12 @@ class Blind(Memory):
             self._open[edge] = self._other.along(function, edge, NOTHING) is not None
         return NOTHING if self._open[edge] else None
 
+    def told(
+        self, function: Function, test: ast.expr, known: Assumption, truth: bool
+    ) -> Assumption | None:
+        """Return that nothing is known where a test has come out; None where it never does."""
+        return None if self._other.told(function, test, NOTHING, truth) is None else NOTHING
+
     def taken(
         self, function: Function, loop: ast.AST, known: Assumption, again: bool
     ) -> Assumption:
@@ -65,7 +71,7 @@ class Blind(Memory):
         return NOTHING
 
     def back(
-        self, call: ast.Call, callee: Function, learnt: Assumption, known: Assumption
+        self, call: ast.Call, callee: Function, learnt: Assumption, before: Assumption
     ) -> Assumption:
         """Return that nothing is known behind a call."""
         return NOTHING

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import cache, cached_property, partial
 
 from amp_migrate.facts.paths import path
@@ -15,15 +14,18 @@ from amp_migrate.flow.refine import refine
 from amp_migrate.flow.terms import Aspect, Operand, Term
 from amp_migrate.project import Class, Function
 from amp_migrate.project.once import once
+from amp_migrate.protocol.calls.handed import Handed
+from amp_migrate.protocol.calls.renaming import renamed, root_of, same_names
+from amp_migrate.protocol.calls.standing import standing_of
 from amp_migrate.protocol.code.course import Course
-from amp_migrate.protocol.code.handed import Handed
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.code.turns import Turns
 from amp_migrate.protocol.code.visits import Visits
-from amp_migrate.protocol.run.aliases import Aliases
-from amp_migrate.protocol.run.counters import Counters
-from amp_migrate.protocol.run.renaming import renamed, same_names
-from amp_migrate.protocol.run.shared import (
+from amp_migrate.protocol.run.remembered.aliases import Aliases
+from amp_migrate.protocol.run.remembered.counters import Counters
+from amp_migrate.protocol.run.remembered.exact import exact, of_loss
+from amp_migrate.protocol.run.remembered.meanings import Meanings
+from amp_migrate.protocol.run.remembered.shared import (
     about_objects,
     chooses,
     is_about,
@@ -32,11 +34,12 @@ from amp_migrate.protocol.run.shared import (
     shared,
     unscaled,
 )
-from amp_migrate.protocol.run.stores import Stores
+from amp_migrate.protocol.run.remembered.stores import Stores
 from amp_migrate.training.events import Event
 
 _course, _visits, _turns, _handed = once(Course), once(Visits), once(Turns), once(Handed)
 _counters, _stores, _aliases = once(Counters), once(Stores), once(Aliases)
+_meanings = cache(Meanings)
 
 
 class Memory:
@@ -57,6 +60,7 @@ class Memory:
         self.turns = _turns(program)
         self.handed = _handed(program)
         self.counters = _counters(program)
+        self._meanings = _meanings(standing_of(program))
         self._stores = _stores(program.project)
         self._aliases = _aliases(program.project)
         self._project = program.project
@@ -65,7 +69,7 @@ class Memory:
         self._calls: dict[tuple[ast.Call, Function, Assumption], Assumption] = {}
         self._learnt: dict[tuple[ast.Call, Function, Assumption], Assumption] = {}
         self._left: dict[tuple[ast.Call, Assumption], Assumption] = {}
-        self._returns: dict[tuple[Assumption, Assumption], Assumption] = {}
+        self._returns: dict[tuple[Assumption, Assumption], Assumption | None] = {}
         self._renames: dict[tuple[ast.Call, Function], tuple[dict[str, str], frozenset[str]]] = {}
 
     def along(self, function: Function, edge: Edge, known: Assumption) -> Assumption | None:
@@ -75,7 +79,11 @@ class Memory:
         """
         asked = (edge, known)
         if asked not in self._edges:
-            self._edges[asked] = self._along(function, edge, known)
+            found = self._along(function, edge, known)
+            dead = self.course.liveness.dead(function, edge.target)
+            if found is not None and dead:
+                found = found.without(lambda operand: root_of(operand.text) in dead)
+            self._edges[asked] = found
         return self._edges[asked]
 
     def _along(self, function: Function, edge: Edge, known: Assumption) -> Assumption | None:
@@ -87,44 +95,26 @@ class Memory:
         truth = bool(edge.truth)
         if self.course.outcome(function, edge.test) is (not truth):
             return None
-        refined = self._aliases.refined(function, edge.test, found, truth)
-        return None if refined is None else refined.only(self._is_shared)
+        return self.told(function, edge.test, found, truth)
 
-    def loss(self, name: str, known: Assumption) -> bool | None:
-        """Return whether the loss of a name is scaled on the path so far."""
-        stated = known.get(_loss(name))
-        return None if stated is None else stated.truth
+    def told(
+        self, function: Function, test: ast.expr, known: Assumption, truth: bool
+    ) -> Assumption | None:
+        """Return what is known where a test has come out as `truth`; None where it cannot."""
+        spelt = self.course.answers.spelt(test)
+        refined = self._meanings.told(self._aliases.refined(function, spelt, known, truth))
+        return None if refined is None else refined.only(self._is_shared)
 
     def exact(self, event: Event, known: Assumption) -> Iterable[Event]:
         """Return an event with what the path knows of its optimizer, or of its loss; all that it may be then."""
-        return (self._exact(event, known),)
-
-    def _exact(self, event: Event, known: Assumption) -> Event:
-        if not event.certain and event.optimizers is not None:
-            number = self.handed.optimizer(event, known)
-            if number is not None:
-                return replace(event, optimizers=frozenset({number}))
-        if event.network is not None and not event.certain:
-            trained = self.handed.trained(event.network, known)
-            event = event if trained is None else replace(event, optimizers=trained)
-        if event.scaled and self.handed.is_unscaled(event.node, known):
-            event = replace(event, scaled=False)
-        if event.loss is None:
-            return event
-        if event.optimizers is None or len(event.optimizers) > 1:
-            reached = self.handed.reached(event.loss, known)
-            event = event if reached is None else replace(event, optimizers=reached)
-        if event.scaled is not None or event.loss is None:
-            return event
-        scaled = self.loss(event.loss, known)
-        return event if scaled is None else replace(event, scaled=scaled)
+        return (exact(self.handed, event, known),)
 
     def _with_loss(self, function: Function, point: Point, known: Assumption) -> Assumption:
         node = point.node
         if point.kind is not Kind.STORE or not isinstance(node, ast.Name):
             return known
         scaled = self.course.scales(function, node, point.value)
-        return known if scaled is None else known.with_fact(_loss(node.id), Known(scaled))
+        return known if scaled is None else known.with_fact(of_loss(node.id), Known(scaled))
 
     def _with_optimizer(
         self, function: Function, point: Point, known: Assumption
@@ -150,19 +140,27 @@ class Memory:
                 found = found.with_fact(_bound(name), given)
         for term, value in self.handed.on(call, callee, known):
             found = found.with_fact(term, value)
-        return found
+        for term, truth in self._meanings.into(call, callee, known):
+            found = found.with_fact(term, truth)
+        return found.only(self._is_shared)
 
     def back(
-        self, call: ast.Call, callee: Function, learnt: Assumption, known: Assumption
-    ) -> Assumption:
-        """Return what is known behind a call: what was, and what the function learnt of its arguments."""
+        self, call: ast.Call, callee: Function, learnt: Assumption, before: Assumption
+    ) -> Assumption | None:
+        """Return what is known behind a call: what was, and what the function learnt of its arguments.
+
+        None where it came to an end to which these arguments do not lead.
+        """
+        known = self._meanings.back(call, callee, learnt, before)
+        if known is None:
+            return None
         if (call, known) not in self._left:
             self._left[call, known] = known.without(lambda operand: self._writes(call, operand))
         if (call, callee, learnt) not in self._learnt:
             self._learnt[call, callee, learnt] = self._back(call, callee, learnt)
         kept, more = self._left[call, known], self._learnt[call, callee, learnt]
         if (kept, more) not in self._returns:
-            self._returns[kept, more] = kept.with_all(more)
+            self._returns[kept, more] = self._meanings.told(kept.with_all(more))
         return self._returns[kept, more]
 
     def _back(self, call: ast.Call, callee: Function, learnt: Assumption) -> Assumption:
@@ -259,6 +257,7 @@ class Memory:
         left, _ = after(point, known, self.may_change)
         for term, value in self.counters.stored(point, known):
             left = left.with_fact(term, value)
+        left = self._meanings.stored(point, left)
         return left if left is known else left.only(self._is_shared)
 
     def taken(
@@ -289,10 +288,6 @@ class Memory:
 
 def _bound(name: str) -> Term:
     return Term(name, frozenset({Operand(name, Aspect.BINDING)}))
-
-
-def _loss(name: str) -> Term:
-    return Term(f"scaled({name})", frozenset({Operand(name, Aspect.BINDING)}))
 
 
 def _operand(text: str) -> Operand:

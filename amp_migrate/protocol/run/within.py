@@ -9,13 +9,12 @@ from itertools import islice
 
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.cfg.points import Kind
-from amp_migrate.flow.refine import refine
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import TAKES, Program
 from amp_migrate.protocol.machine import Choosy, FollowsObjects, Machine
 from amp_migrate.protocol.run.memory import Memory
 from amp_migrate.protocol.run.runs import Here, Key, Start, State, Summary
-from amp_migrate.training.contexts import Context
+from amp_migrate.training.contexts import Choice, Context
 
 States = dict[State, None]
 """States, each once, in the order in which they were met."""
@@ -148,13 +147,12 @@ class Within:
     def _back(
         self, call: ast.Call, function: Function, ends: Iterable[State], before: State
     ) -> States:
-        return {
-            State(
-                self._ended(end.machine, before.machine),
-                self._memory.back(call, function, end.known, before.known),
-            ): None
-            for end in ends
-        }
+        states: States = {}
+        for end in ends:
+            known = self._memory.back(call, function, end.known, before.known)
+            if known is not None:
+                states[State(self._ended(end.machine, before.machine), known)] = None
+        return states
 
     def _begun(self, key: Key, state: Hashable, call: ast.Call | None) -> Hashable:
         return state if self._objects is None else self._objects.begin(state, key.function, call)
@@ -265,9 +263,9 @@ class Within:
         if context is not None:
             machine = self._changed(here.state.machine, context, entering)
             return {State(machine, here.state.known): None}
-        asked = self._program.decides(key.function, item.context_expr)
-        if asked is not None:
-            return self._with_gradients_or_not(here.state, asked, entering)
+        choice = self._program.decides(key.function, item.context_expr)
+        if choice is not None:
+            return self._chosen(key.function, here.state, choice, entering)
         methods = [f for f in self._program.runs(item) if (f.name in _BEGINS) is entering]
         if methods:
             return self._unnamed(key, here, methods)
@@ -281,11 +279,11 @@ class Within:
             states |= self._given(call, function, ends, here.state, call is made)
         return states if runs else {here.state: None}
 
-    def _with_gradients_or_not(self, state: State, asked: ast.expr, entering: bool) -> States:
-        """Return the states inside or behind a context in which an expression decides whether there are gradients."""
+    def _chosen(self, function: Function, state: State, choice: Choice, entering: bool) -> States:
+        """Return the states inside or behind a context that an expression chooses from two."""
         states: States = {}
-        for context in (Context.GRAD, Context.NO_GRAD):
-            known = refine(state.known, asked, context is Context.GRAD)
+        for context, truth in ((choice.true, True), (choice.false, False)):
+            known = self._memory.told(function, choice.asked, state.known, truth)
             if known is not None:
                 states[State(self._changed(state.machine, context, entering), known)] = None
         return states

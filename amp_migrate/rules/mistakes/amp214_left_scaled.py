@@ -2,14 +2,17 @@
 
 ## What it does
 A GradScaler divides the gradients of every optimizer that it steps, so the gradients are right once the program is
-migrated; a finding names the backward of whose gradients that is new. With `--only-fixes` the block names both
-optimizers.
+migrated; a finding names the backward, or the step, of whose gradients that is new. With `--only-fixes` the block names
+both optimizers, and gets `delay_unscale=False`.
 
 ## Why
 `amp.scale_loss(loss, optimizer)` divides the gradients of the optimizers that it is given by the loss scale. The loss
 may reach the parameters of others as well: of a second optimizer that steps on it, or of a discriminator whose
 gradients are not cleared before its own loss. Apex left those gradients multiplied by the loss scale, up to 65536,
 which Adam hides.
+
+`delay_unscale=True` leaves the gradients to a later block. Where the last window of an epoch is short, or a step comes
+by another test than the one that `delay_unscale` asks, that block never comes, and the step is on scaled gradients.
 
 ## Example
     loss = criterion(head(encoder(images)), labels)
@@ -41,7 +44,8 @@ from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, ReplaceExpression, Status
 from amp_migrate.project.order import inside
 from amp_migrate.protocol.code.program import program_of
-from amp_migrate.protocol.left_scaled import Left, left_scaled
+from amp_migrate.protocol.delayed import Delayed, delayed
+from amp_migrate.protocol.left_scaled import Left, left_scaled, of_block
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.training.steps import Step
 
@@ -49,6 +53,9 @@ RULE = Rule(
     "AMP214", "gradients that scale_loss left scaled are unscaled", Safety.CHANGES, order=31
 )
 _ADVICE = "a learning rate that was tuned for gradients of that size may be too small now"
+
+_DELAY = "delay_unscale may leave multiplied by the loss scale"
+_DIVIDE = "let delay_unscale be false in the last block before this step"
 
 
 def decide(context: Context) -> Iterator[Decision]:
@@ -66,6 +73,17 @@ def decide(context: Context) -> Iterator[Decision]:
         message = f"the gradients that this gives {what} are unscaled as well, which Apex left multiplied by the loss scale"
         module = left.function.module
         yield decision(RULE, Status.FIXED, module, left.backward, message, advice=_ADVICE)
+    for step in _delayed(context):
+        if not context.settings.enabled(RULE.code):
+            raise Cannot(
+                RULE.code,
+                step.function.module,
+                step.step,
+                f"this steps on gradients that {_DELAY}, and AMP214 is switched off",
+                f"let amp-migrate use AMP214, or {_DIVIDE}, then run again",
+            )
+        message = f"unscales the gradients of this step, which {_DELAY}"
+        yield decision(RULE, Status.FIXED, step.function.module, step.step, message, advice=_ADVICE)
     if context.settings.enabled(RULE.code):
         yield from _unnamed(context)
 
@@ -87,6 +105,20 @@ def decide_in_apex(context: Context) -> Iterator[Decision]:
             message = f"this gives gradients to {_spoken(steps)}, which Apex leaves multiplied by the loss scale"
             advice = "name that optimizer in scale_loss as well"
             yield decision(RULE, Status.NOTE, module, left.backward, message, advice=advice)
+    stepped = {found.optimizer for found in _delayed(context)}
+    for block in context.scaled.values() if stepped else ():
+        if block.delayed is not None and stepped & _named(context, block):
+            module = block.site.module
+            message = "unscales here: a step would take the gradients before a later block does"
+            edit = ReplaceExpression(module.tree.span(block.delayed), "False")
+            yield decision(RULE, Status.FIXED, module, block.delayed, message, [edit])
+
+
+def _named(context: Context, block: ScaleLoss) -> frozenset[int]:
+    """Return the numbers of the optimizers that a block names."""
+    program = program_of(context.unit.project)
+    function = block.site.function
+    return frozenset().union(*(of_block(program, function, call) for call in block.backwards))
 
 
 def _left(context: Context) -> Iterator[tuple[Left, ScaleLoss]]:
@@ -98,6 +130,16 @@ def _left(context: Context) -> Iterator[tuple[Left, ScaleLoss]]:
             if block.site.module is left.function.module and not context.is_gone(left.backward):
                 if inside(block.site.module.tree, left.backward, block.node):
                     yield left, block
+
+
+def _delayed(context: Context) -> Iterator[Delayed]:
+    """Yield the steps of the unit on gradients that a block has left for another one, while casts may be on."""
+    steps = {step.call for step in context.unit.steps}
+    waits = any(block.delayed is not None for block in context.scaled.values())
+    if waits and not context.casts.never:
+        for found in delayed(program_of(context.unit.project)):
+            if found.step in steps and not context.is_gone(found.step):
+                yield found
 
 
 def _unnamed(context: Context) -> Iterator[Decision]:

@@ -62,6 +62,34 @@ _LEFT = {
         + _stepped("opt_two")
     ),
 }
+_WINDOWS = """\
+import torch
+import torch.nn.functional as F
+{apex}
+
+def train(net, optimizer, loader, every{given}):
+    for i, (x, y) in enumerate(loader):
+        loss = F.mse_loss(net(x), y)
+{backward}
+        if {full}:
+{step}
+            optimizer.zero_grad()
+
+def main(loader):
+    net = torch.nn.Linear(4, 4)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+{made}
+    train(net, optimizer, loader, 4{given})
+"""
+_DELAYED = {
+    "the last window is short, and delay_unscale waits": (
+        "(i + 1) % every != 0",
+        "(i + 1) % every == 0 or i + 1 == len(loader)",
+    ),
+    "delay_unscale waits in all blocks": ("True", "(i + 1) % every == 0"),
+    "delay_unscale asks another window": ("i % every != 0", "(i + 1) % every == 0"),
+}
+_WAITED = {"delay_unscale waits but for the last": ("(i + 1) % every", "(i + 1) % every == 0")}
 _RIGHT = {
     "both optimizers are named": (
         _CLEARED
@@ -126,8 +154,35 @@ def _training(name: str, steps: str, *, told: bool) -> Training:
     return Training(name, {"train.py": before}, {"train.py": after}, {}, claims)
 
 
+def _delayed(name: str, waits: str, full: str, *, told: bool) -> Training:
+    before = _WINDOWS.format(
+        apex="from apex import amp\n",
+        given="",
+        full=full,
+        backward=f"        with amp.scale_loss(loss, optimizer, delay_unscale={waits}) as scaled:\n"
+        "            scaled.backward()",
+        step="            optimizer.step()",
+        made="    net, optimizer = amp.initialize(net, optimizer)",
+    )
+    after = _WINDOWS.format(
+        apex="",
+        given=", scaler",
+        full=full,
+        backward="        scaler.scale(loss).backward()",
+        step="            scaler.step(optimizer)\n            scaler.update()",
+        made="    scaler = torch.cuda.amp.GradScaler()",
+    ).replace("        loss =", "        with torch.cuda.amp.autocast():\n            loss =")
+    line = before.splitlines().index("            optimizer.step()") + 1
+    claims = (("AMP214", "train.py", line),) if told else ()
+    return Training(name, {"train.py": before}, {"train.py": after}, {}, claims)
+
+
 LEFT_SCALED = [
+    *(_delayed(name, *tests, told=True) for name, tests in _DELAYED.items()),
     *(_training(name, steps, told=True) for name, steps in _LEFT.items()),
     *(_training(name, steps, told=False) for name, steps in _RIGHT.items()),
+    *(_delayed(name, *tests, told=False) for name, tests in _WAITED.items()),
 ]
-LEFT_UNTOLD = [replace(training, claims=()) for training in LEFT_SCALED[: len(_LEFT)]]
+LEFT_UNTOLD = [
+    replace(training, claims=()) for training in LEFT_SCALED[: len(_DELAYED) + len(_LEFT)]
+]

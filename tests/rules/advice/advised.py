@@ -194,11 +194,6 @@ ADVISED = (
         ),
     ),
     Advised(
-        "refused/backward_by_flag_unknown",
-        "change the code so that gradients are touched only between the last backward and the step",
-        (("backward=self.seen > self.warm_up", "backward=True"),),
-    ),
-    Advised(
         "refused/generator_asked_behind_the_training",
         "put it under `with torch.cuda.amp.autocast(enabled=...):` with what turns Apex on",
         (

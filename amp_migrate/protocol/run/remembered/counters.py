@@ -15,7 +15,7 @@ from amp_migrate.flow.terms import Aspect, Operand, Term, length, spelled
 from amp_migrate.project import Function, Module
 from amp_migrate.project.order import inside
 from amp_migrate.protocol.code.program import Program
-from amp_migrate.protocol.run.shared import deciding
+from amp_migrate.protocol.run.remembered.shared import deciding
 from amp_migrate.training.beliefs import SHOWS_PROGRESS
 from amp_migrate.training.bindings import values_of
 

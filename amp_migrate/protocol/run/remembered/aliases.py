@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import partial
@@ -15,7 +14,7 @@ from amp_migrate.flow.refine import refine
 from amp_migrate.flow.terms import Term
 from amp_migrate.project import Function, Project
 from amp_migrate.project.reach import set_later
-from amp_migrate.protocol.run.renaming import renamed
+from amp_migrate.protocol.calls.renaming import renamed, root_of
 
 
 class Aliases:
@@ -94,7 +93,7 @@ def by_both(known: Assumption, pairs: Mapping[str, str]) -> Assumption:
     for name, attribute in pairs.items() if known.facts else ():
         for old, new in ((name, attribute), (attribute, name)):
             about = known.only(partial(_speaks_of, old))
-            roots = {_root(o.text) for fact in about.facts for o in fact.term.operands}
+            roots = {root_of(o.text) for fact in about.facts for o in fact.term.operands}
             if about.facts:
                 known = known.with_all(renamed(about, {old: new}, frozenset(roots)))
     return known
@@ -102,7 +101,3 @@ def by_both(known: Assumption, pairs: Mapping[str, str]) -> Assumption:
 
 def _speaks_of(name: str, term: Term) -> bool:
     return any(o.text == name or o.text.startswith((f"{name}.", f"{name}[")) for o in term.operands)
-
-
-def _root(text: str) -> str:
-    return re.split(r"[.\[]", text, maxsplit=1)[0]

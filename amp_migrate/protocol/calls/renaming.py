@@ -51,4 +51,9 @@ def _other_name(text: str, names: Mapping[str, str], same: frozenset[str]) -> st
     for old, new in names.items():
         if text == old or text.startswith((f"{old}.", f"{old}[")):
             return new + text[len(old) :]
-    return text if re.split(r"[.\[]", text, maxsplit=1)[0] in same else None
+    return text if root_of(text) in same else None
+
+
+def root_of(text: str) -> str:
+    """Return the variable that a path begins with."""
+    return re.split(r"[.\[]", text, maxsplit=1)[0]

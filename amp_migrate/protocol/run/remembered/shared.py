@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
-from amp_migrate.facts.below import every
+from amp_migrate.facts.below import every, names_in
 from amp_migrate.facts.paths import looked_up, path
 from amp_migrate.flow.assumption import NOTHING, Value
 from amp_migrate.flow.changes import parts
@@ -16,7 +16,8 @@ from amp_migrate.flow.terms import Aspect, Term, is_len
 from amp_migrate.project import Function
 from amp_migrate.project.once import once
 from amp_migrate.project.reach import set_later
-from amp_migrate.protocol.code.course import Course, names_in
+from amp_migrate.protocol.calls.standing import standing_of
+from amp_migrate.protocol.code.course import Course
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.events import Kind
 
@@ -29,17 +30,25 @@ Constants = Callable[[ast.Call, Function], Iterable[tuple[str, Value]]]
 def shared(program: Program, course: Course, fewest: int, constants: Constants) -> frozenset[str]:
     """Return the last parts of the names that `fewest` tests read, and of parameters that calls differ in and one reads.
 
-    A test reads them, or a call of the method of a name: ``getattr(hook, name)()``.
+    A test reads them, or a call of the method of a name: ``getattr(hook, name)()``, or what is given for another one that
+    a test reads.
     """
     counts: Counter[str] = Counter()
     for function in program.relevant:
         for node in function.all_nodes:
             if isinstance(node, ast.If | ast.While | ast.IfExp) and course.trains(function, node):
-                counts.update(names_read(node.test))
+                counts.update(names_read(course.answers.spelt(node.test)))
                 counts.update(_counted(node.test))
             elif isinstance(node, ast.Call) and (name := naming(node)) is not None:
                 counts[name] += 1
+            elif isinstance(node, ast.withitem):
+                choice = program.decides(function, node.context_expr)
+                counts.update(
+                    () if choice is None else names_read(course.answers.spelt(choice.asked))
+                )
     asked = {*counts}
+    for name, test in standing_of(program).behind(asked):
+        counts.update((name, *names_read(test)))
     for function in program.relevant if asked else ():
         for node in function.all_calls:
             given = unscaled(program, function, node)

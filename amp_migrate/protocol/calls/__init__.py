@@ -1,0 +1,1 @@
+"""What calls run, what they hand on, and what functions answer."""

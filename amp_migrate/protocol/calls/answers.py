@@ -1,0 +1,92 @@
+"""Tests that a function answers: ``if self.at_boundary(i):`` asks what that method returns."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Mapping
+
+from amp_migrate.facts.below import every
+from amp_migrate.facts.paths import path, put_in
+from amp_migrate.project import Function, Project
+from amp_migrate.protocol.calls.renaming import same_names
+
+_DEEPEST = 3  # functions that answer by what others answer
+
+
+class Answers:
+    """Spells tests with what the functions return that they ask, where one expression is all that these hold."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._spelt: dict[ast.expr, ast.expr] = {}
+
+    def spelt(self, test: ast.expr) -> ast.expr:
+        """Return a test with the answers in place of the calls; itself where there are none."""
+        if test not in self._spelt:
+            self._spelt[test] = self._answered(test, _DEEPEST)
+        return self._spelt[test]
+
+    def _answered(self, test: ast.expr, deepest: int) -> ast.expr:
+        calls = [n for n in every(test) if isinstance(n, ast.Call)] if deepest else []
+        found = {call: answer for call in calls if (answer := self._answer(call, deepest))}
+        if not found:
+            return test
+        places = {
+            (call.lineno, call.col_offset, call.end_col_offset): a for call, a in found.items()
+        }
+        return _Put(places).put(test)
+
+    def _answer(self, call: ast.Call, deepest: int) -> ast.expr | None:
+        callees = self._project.callees(call)
+        if len(callees) != 1:
+            return None
+        callee = callees[0]
+        answer = _only(callee)
+        if answer is None:
+            return None
+        given = self._given(call, callee)
+        read = {n.id for n in every(answer) if isinstance(n, ast.Name)}
+        same = read - given.keys() and same_names(self._project, call, callee)
+        own = set(callee.parameters.names)
+        if not read - given.keys() <= set(same) - own:
+            return None
+        return put_in(self._answered(answer, deepest - 1), given)
+
+    def _given(self, call: ast.Call, callee: Function) -> Mapping[str, ast.expr]:
+        """Return what a call gives for the parameters of a function, and the object for its first one."""
+        given = {**callee.parameters.defaults, **self._project.given(call, callee)}
+        held = call.func.value if isinstance(call.func, ast.Attribute) else None
+        if callee.receiver is not None and held is not None and path(held) is not None:
+            given[callee.receiver] = held
+        return given
+
+
+class _Put(ast.NodeTransformer):
+    """Puts expressions in place of calls, by where these stand."""
+
+    def __init__(self, places: Mapping[tuple[int, int, int | None], ast.expr]) -> None:
+        self._places = places
+
+    def put(self, test: ast.expr) -> ast.expr:
+        found: ast.expr = self.visit(copy.deepcopy(test))
+        return found
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        answer = self._places.get((node.lineno, node.col_offset, node.end_col_offset))
+        return answer if answer is not None else self.generic_visit(node)
+
+
+def _only(function: Function) -> ast.expr | None:
+    """Return the expression that is all of a function, its text apart; None where there is more."""
+    node = function.node
+    if not isinstance(node, ast.FunctionDef) or function.is_class or node.decorator_list:
+        return None
+    body = [s for s in node.body if not isinstance(s, ast.Expr) or not _is_text(s.value)]
+    if len(body) != 1 or not isinstance(body[0], ast.Return):
+        return None
+    return body[0].value
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)

@@ -1,0 +1,1 @@
+"""What a path remembers: of variables, counters, other names, tests and calls."""
