@@ -16,7 +16,7 @@ from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.project import CallSite, Function, Module
 from amp_migrate.project.reach import where_set
 from amp_migrate.protocol.code.program import Program
-from amp_migrate.protocol.run.aliases import Aliases, by_both
+from amp_migrate.protocol.run.remembered.aliases import Aliases, by_both
 from amp_migrate.training.bindings import own_part
 
 

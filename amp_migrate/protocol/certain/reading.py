@@ -68,7 +68,7 @@ class Reading:
     def _found(self) -> Iterator[Shown]:
         memory = CertainMemory(self.program)
         if self._objects.scalers:
-            part = self.program.of_gradients
+            part = self.program.of_steps
             search = Search(part, CertainMemory(part))
             yield from self._gradients(search)
             for number, optimizers in self._followed():

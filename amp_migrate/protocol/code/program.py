@@ -69,6 +69,15 @@ class Program:
         """
         return Program(self.project, self.training.only(self._of_gradients), self._read)
 
+    @cached_property
+    def of_steps(self) -> Program:
+        """The same program with these events, and the steps of what may be an optimizer or a scheduler."""
+
+        def takes_part(function: Function, event: Event) -> bool:
+            return event.kind is Kind.OTHER_STEP or self._of_gradients(function, event)
+
+        return Program(self.project, self.training.only(takes_part), self._read)
+
     def of_events(
         self, happening: Mapping[Function, Mapping[ast.AST, tuple[Event, ...]]]
     ) -> Program:
