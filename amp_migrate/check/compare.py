@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from amp_migrate.check.apex.assumed import Initialize, initializes
+from amp_migrate.check.casts.conditions.answers import answered
 from amp_migrate.check.casts.forwards import Forwards
 from amp_migrate.check.casts.networks import Networks
 from amp_migrate.check.events.beside import altered
@@ -110,6 +111,7 @@ def compare(before: Program, after: Program, claims: Claims) -> Comparison:
         *entered_unseen(old, new, claims),
         *foreign(old, new, claims),
         *saved_apart(old, new, every),
+        *answered(old, new, every, claims),
     )
     for name, difference in (*forwards.differences(), *others):
         found.append(Parted(name, difference))

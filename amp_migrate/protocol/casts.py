@@ -99,6 +99,8 @@ class CastMachine(Unmoved):
             return Moved((state,), (Breach.CAST_BACKWARD,))
         if event.kind is Kind.REFUSES_CASTS:
             return Moved((state,), (Breach.REFUSED,))
+        if event.kind is Kind.RECORDS:
+            return Moved((state,), (Breach.RECORDED,))
         if event.kind is Kind.CLEAR_CASTS:
             return Moved((state.uncached(),))
         runs = event.kind in (Kind.FORWARD, Kind.SHARED)

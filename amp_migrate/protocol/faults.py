@@ -54,6 +54,10 @@ class Breach(Enum):
     CAST_BACKWARD = "a scaled backward pass runs inside an autocast block"
     CAST_WRITE = "weights are written inside an autocast block, which keeps copies of them"
     REFUSED = "binary cross entropy runs under autocast, which torch refuses"
+    RECORDED = (
+        "torch.jit.trace records a network inside an autocast block, which torch refuses where it keeps copies of "
+        "weights"
+    )
     CACHED = (
         "one autocast block runs a network without gradients and then with them: "
         "its weights get no gradients on torch before 2.13"

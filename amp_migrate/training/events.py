@@ -27,6 +27,7 @@ class Kind(Mark):
     PART = "forward of a part"  # none: a method of a network runs a part of it
     SHARED = "forward of shared weights"  # none: what runs shares weights with the networks
     REFUSES_CASTS = "binary cross entropy"  # none: an operation that raises under autocast
+    RECORDS = "torch.jit.trace"  # none: what records a network
     CLEAR_CASTS = "clear_autocast_cache"  # none: autocast casts every weight anew
     WEIGHT_WRITE = "writes weights"  # none: by hand, not by a step
     RUNS_WRITTEN = "runs what is written"  # none: a network whose weights something writes

@@ -24,7 +24,7 @@ from amp_migrate.training.reads.kept import KEEPING
 from amp_migrate.training.reads.magnitude import is_given_back, limit, times_scale
 from amp_migrate.training.reads.own import Own
 from amp_migrate.training.reads.parts import Parts
-from amp_migrate.training.reads.refusing import Refusing
+from amp_migrate.training.reads.refusing import RECORDS, Refusing
 from amp_migrate.training.reads.runs import Runs
 from amp_migrate.training.reads.unseen import Unseen, is_known
 from amp_migrate.training.reads.whole import Whole, is_picked
@@ -191,6 +191,8 @@ class Training(Happening):
         elif self._refusing.runs(function, call, name):
             yield Event(Kind.REFUSES_CASTS, call)
         else:
+            if name in RECORDS:
+                yield Event(Kind.RECORDS, call)
             yield from self._forward(function, call)
             yield from self._handed(function, call, name)
             given = self._unseen.given(function, call, name)

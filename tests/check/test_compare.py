@@ -62,9 +62,12 @@ from check.flags.plain import KEPT, PLAIN, PLAIN_UNTOLD
 from check.flags.set_later import SET_LATER
 from check.flags.static_arms import STATIC_ARMS
 from check.flags.unpacked import UNPACKED, UNPACKED_OTHERWISE
+from check.quiet.answers import ANSWERS
 from check.quiet.in_turn import IN_TURN
 from check.quiet.loaded_scale import LOADED_SCALE
+from check.quiet.objects_that_stop import OBJECTS_THAT_STOP
 from check.quiet.other_networks import OTHER_NETWORKS
+from check.quiet.recorded import RECORDED
 from check.quiet.turned_flags import TURNED_FLAGS
 from check.trainings.accepted import ACCEPTED
 from check.trainings.across_files import ACROSS_FILES
@@ -93,7 +96,7 @@ EVERY = (
     *ASTRAY, *SET_LATER, *INPUTS_LATER, *PASSED, GIVEN_ON, *ASKED_EARLY, *BACKENDS, *NESTED, *LEFT_SCALED, *HELD_BACK,
     *ROUNDABOUT_RUNS, *KEPT_CONTEXTS, *BACKWARDS, *CONDITIONS, *CONTEXTS, *FOREIGN, *IN_BLOCKS, *ON_CLAIMED_LINES, *STATES,
     *UNASKED, *WEIGHTS, *STATIC_ARMS, ASKED_BY_CALL, *SET_BEHIND, *CLIPPED_SCALED, *SETTLED,
-    *IN_TURN, *LOADED_SCALE, *OTHER_NETWORKS, *TURNED_FLAGS,
+    *IN_TURN, *LOADED_SCALE, *OTHER_NETWORKS, *TURNED_FLAGS, *OBJECTS_THAT_STOP, *ANSWERS, *RECORDED,
 )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TypeGuard
 
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.cannot import Cannot
@@ -10,7 +11,8 @@ from amp_migrate.project import Function, Project
 from amp_migrate.project.order import dominates, inside, loop_of
 from amp_migrate.project.rounds import may_skip, runs_before
 
-Jump = ast.Continue | ast.Break | ast.Return
+Jump = ast.Continue | ast.Break | ast.Return | ast.Raise
+_ENDS = (("__next__", "StopIteration"), ("__anext__", "StopAsyncIteration"))
 
 
 def exits(
@@ -29,7 +31,7 @@ def exits(
     jumps = [
         node
         for node in function.own_nodes
-        if isinstance(node, Jump)
+        if leaves_iteration(node, function)
         and any(
             inside(tree, place, _left(tree, node)) and may_skip(project, function, node, place)
             for place in places
@@ -43,9 +45,18 @@ def exits(
     return found
 
 
+def leaves_iteration(node: ast.AST, function: Function) -> TypeGuard[Jump]:
+    """Tell whether a node leaves an iteration: a jump, or what tells that an object has no further item."""
+    if not isinstance(node, ast.Raise):
+        return isinstance(node, ast.Continue | ast.Break | ast.Return)
+    raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+    name = raised.id if isinstance(raised, ast.Name) else ""
+    return (function.name, name) in _ENDS
+
+
 def _left(tree: Tree, jump: Jump) -> ast.AST:
     """Return the loop, or for a `return` the file, inside of which a jump goes."""
-    loop = None if isinstance(jump, ast.Return) else loop_of(tree, jump)
+    loop = None if isinstance(jump, ast.Return | ast.Raise) else loop_of(tree, jump)
     return loop if loop is not None else tree.module
 
 

@@ -9,6 +9,7 @@ from amp_migrate.facts.paths import path
 from amp_migrate.flow import Paths, leads
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing
+from amp_migrate.placement.steps.leaving import leaves_iteration
 from amp_migrate.placement.windows.counting import counts
 from amp_migrate.placement.windows.surviving import onward, survive
 from amp_migrate.plan.cannot import Cannot
@@ -88,10 +89,10 @@ def jumps(project: Project, step: Step, first: ast.stmt) -> list[ast.stmt]:
     tree = step.tree
     found: list[ast.stmt] = []
     for node in step.function.own_nodes:
-        if isinstance(node, ast.Continue | ast.Break | ast.Return):
-            loop = None if isinstance(node, ast.Return) else loop_of(tree, node)
-            leaves = loop is None or inside(tree, step.call, loop)
-            if leaves and may_skip(project, step.function, node, step.call):
+        if leaves_iteration(node, step.function):
+            loop = None if isinstance(node, ast.Return | ast.Raise) else loop_of(tree, node)
+            past = loop is None or inside(tree, step.call, loop)
+            if past and may_skip(project, step.function, node, step.call):
                 if runs_before(project, step.function, first, node, exceptions=True):
                     found.append(node)
     return found

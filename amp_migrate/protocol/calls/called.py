@@ -16,6 +16,7 @@ from amp_migrate.training.bindings import run_first
 Sites = dict[Function, list[tuple[Function, ast.AST]]]
 _KEEPS = frozenset({"add", "append", "appendleft", "insert", "setdefault"})
 """The methods of collections that keep what they are given: it runs where it is taken out and called."""
+GIVES_ITEMS = "__next__"
 _ENTERED = ("__enter__", "__exit__", "__aenter__", "__aexit__")
 
 
@@ -163,6 +164,8 @@ class Calls:
             return self._called_networks.get(function, [])
         if function.is_property:
             return self._read_properties.get(function, [])
+        if function.name == GIVES_ITEMS:
+            return self._gone_through.get(function, [])
         return self._entered.get(function, []) if function.name in _ENTERED else []
 
     def _unresolved(self) -> Iterator[tuple[Module, ast.Call]]:
@@ -207,6 +210,15 @@ class Calls:
             for cls in self._project.instance_classes(module, item.context_expr):
                 for name in _ENTERED:
                     self._add(found, module, item, cls, name)
+        return found
+
+    @cached_property
+    def _gone_through(self) -> Sites:
+        found: Sites = {}
+        for module, loop in self._project.nodes(ast.For, ast.comprehension):
+            assert isinstance(loop, ast.For | ast.comprehension)
+            for cls in self._project.instance_classes(module, loop.iter):
+                self._add(found, module, loop, cls, GIVES_ITEMS)
         return found
 
     def _add(self, found: Sites, module: Module, node: ast.AST, cls: Class, name: str) -> None:

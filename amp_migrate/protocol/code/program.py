@@ -13,7 +13,7 @@ from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.flow.cfg.graph import Graph
 from amp_migrate.project import Anonymous, Class, Function, Project
 from amp_migrate.project.once import once
-from amp_migrate.protocol.calls.called import Calls
+from amp_migrate.protocol.calls.called import GIVES_ITEMS, Calls
 from amp_migrate.protocol.code.exceptions import Exceptions
 from amp_migrate.training.bindings import generators
 from amp_migrate.training.contexts import Choice, Context, choice, context, decorated
@@ -25,6 +25,7 @@ _OF_CASTS = (
         Kind.PART,
         Kind.SHARED,
         Kind.REFUSES_CASTS,
+        Kind.RECORDS,
         Kind.CLEAR_CASTS,
         Kind.WEIGHT_WRITE,
         Kind.RUNS_WRITTEN,
@@ -237,6 +238,7 @@ class Program:
             (f, f.node is not None)
             for f in self.relevant
             if _is_module(f)
+            or f.name == GIVES_ITEMS
             or not any(h in self.relevant for h in self.calls.holders(f) if h is not f)
         ]
         return tuple(sorted(found, key=lambda item: (item[0].module.path, item[0].qualname)))

@@ -10,8 +10,11 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.flow.cfg.points import Edge, Kind
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.once import once
+from amp_migrate.protocol.calls.called import GIVES_ITEMS
 from amp_migrate.protocol.calls.registries import Registries
 from amp_migrate.protocol.code.program import Program, program_of
+from amp_migrate.training.bindings import returned
+from amp_migrate.training.events import Kind as Happens
 
 _FILLS = ("setdefault", "update")
 _GROWS = ("append", "extend", "insert", "add", "remove", "pop", "clear", "appendleft", "__iadd__")
@@ -25,6 +28,7 @@ class Turns:
         self._registries = Registries(program)
         self._known: dict[ast.AST, bool] = {}
         self._ends: dict[Edge, bool] = {}
+        self._giving: dict[ast.AST, list[Function]] = {}
 
     def once(self, function: Function, loop: ast.AST) -> bool:
         """Tell whether a loop goes over exactly one item."""
@@ -44,6 +48,33 @@ class Turns:
             begins = source.kind is Kind.DEFINE
             self._ends[edge] = not begins and _is_inside(tree, source.node, edge.target.node)
         return self._ends[edge]
+
+    def giving(self, loop: ast.AST) -> list[Function]:
+        """Return the methods ``__next__`` of objects in sight that give a loop its items, where one run of them trains."""
+        if loop not in self._giving:
+            over = loop.iter if isinstance(loop, ast.For | ast.comprehension) else None
+            self._giving[loop] = [] if over is None else list(self._given(over))
+        return self._giving[loop]
+
+    def _given(self, over: ast.expr) -> Iterator[Function]:
+        project = self._program.project
+        for cls in project.instance_classes(project.module_of(over), over):
+            begun, more = cls.method("__iter__"), cls.method(GIVES_ITEMS)
+            if begun is not None and more is not None and self._is_whole(more):
+                if all(begun.is_receiver(value) for value in returned(begun)):
+                    yield more
+
+    def _is_whole(self, function: Function) -> bool:
+        """Tell whether one run of a function may come from what it makes of gradients to their step."""
+        events = self._program.training.of(function)
+        first, last = (
+            [n for n, held in events.items() if any(e.kind in kinds for e in held)]
+            for kinds in ((Happens.BACKWARD, Happens.UNSCALE), (Happens.STEP, Happens.UPDATE))
+        )
+        graph = self._program.graph(function)
+        order = graph.order(exceptions=False)
+        ways = ((a, b) for n in first for a in graph.at(n) for m in last for b in graph.at(m))
+        return any(order.may_reach(a, b) for a, b in ways)
 
     def _holds_one(self, module: Module, over: ast.expr) -> bool:
         if isinstance(over, ast.List | ast.Tuple):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import NamedTuple
 
 from amp_migrate.facts.mark import Mark
-from amp_migrate.flow.assumption import Assumption
+from amp_migrate.flow.assumption import Assumption, Known
 from amp_migrate.flow.cfg.points import Point
 from amp_migrate.project import Function
+from amp_migrate.protocol.code.exceptions import RAISED
 from amp_migrate.protocol.faults import Breach
 from amp_migrate.training.events import Event
 
@@ -54,6 +56,43 @@ class Summary:
     waiting: dict[tuple[Key, Here], None] = field(default_factory=dict)
     came: dict[Here, Here | None] = field(default_factory=dict)
     apart: dict[tuple[Point, Hashable, bool], int] = field(default_factory=dict)
+
+
+States = dict[State, None]
+"""States, each once, in the order in which they were met."""
+Wait = Callable[[Key, Here, Key], Summary]
+"""Begins a run of a function for a moment of another, which is gone over again when the run comes to new ends."""
+
+
+@dataclass
+class Awaited:
+    """What a call may run, no summary for what has no events or suspends, what is known then, and how many of its ends were taken."""
+
+    function: Function | None
+    known: Assumption
+    summary: Summary | None
+    exits: int = 0
+    raises: int = 0
+
+    def exited(self) -> list[State]:
+        """Return the states in which the function returned since this was last asked."""
+        assert self.summary is not None
+        found = list(islice(self.summary.exits, self.exits, None))
+        self.exits += len(found)
+        return found
+
+    def raised(self) -> list[State]:
+        """Return the states in which exceptions left the function since this was last asked."""
+        assert self.summary is not None
+        found = list(islice(self.summary.raises, self.raises, None))
+        self.raises += len(found)
+        return found
+
+
+def stops(state: State) -> bool:
+    """Tell whether what is raised may say that no item is left."""
+    raised = state.known.get(RAISED)
+    return not isinstance(raised, Known) or raised.value == "StopIteration"
 
 
 class Breached(NamedTuple):

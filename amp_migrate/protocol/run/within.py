@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Hashable, Iterable, Iterator
 
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.cfg.points import Kind
@@ -13,39 +11,20 @@ from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import TAKES, Program
 from amp_migrate.protocol.machine import Choosy, FollowsObjects, Machine
 from amp_migrate.protocol.run.memory import Memory
-from amp_migrate.protocol.run.runs import Here, Key, Start, State, Summary
+from amp_migrate.protocol.run.runs import (
+    Awaited,
+    Here,
+    Key,
+    Start,
+    State,
+    States,
+    Summary,
+    Wait,
+    stops,
+)
 from amp_migrate.training.contexts import Choice, Context
 
-States = dict[State, None]
-"""States, each once, in the order in which they were met."""
-Wait = Callable[[Key, Here, Key], Summary]
-"""Begins a run of a function for a moment of another, which is gone over again when the run comes to new ends."""
 _BEGINS = ("__enter__", "__aenter__")
-
-
-@dataclass
-class Awaited:
-    """What a call may run, no summary for what has no events or suspends, what is known then, and how many of its ends were taken."""
-
-    function: Function | None
-    known: Assumption
-    summary: Summary | None
-    exits: int = 0
-    raises: int = 0
-
-    def exited(self) -> list[State]:
-        """Return the states in which the function returned since this was last asked."""
-        assert self.summary is not None
-        found = list(islice(self.summary.exits, self.exits, None))
-        self.exits += len(found)
-        return found
-
-    def raised(self) -> list[State]:
-        """Return the states in which exceptions left the function since this was last asked."""
-        assert self.summary is not None
-        found = list(islice(self.summary.raises, self.raises, None))
-        self.raises += len(found)
-        return found
 
 
 class Within:
@@ -84,7 +63,7 @@ class Within:
         made = node.iter if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension) else None
         runs = self._program.suspended(made) if isinstance(made, ast.Call) else []
         if not runs:
-            return {here.state: None}, {here.state: None}
+            return self._given_by_object(key, here)
         more: States = {}
         over: States = {}
         for call, function in runs:
@@ -93,6 +72,19 @@ class Within:
                 more |= self._given(call, function, summary.yields, here.state, call is made)
                 over |= self._given(call, function, summary.exits, here.state, call is made)
         return more, over
+
+    def _given_by_object(self, key: Key, here: Here) -> tuple[States, States]:
+        """Return the same of a loop to which a method of an object in sight gives each item, until it raises."""
+        before, more, over = here.state.machine, dict[State, None](), dict[State, None]()
+        giving = self._memory.turns.giving(here.point.node)
+        for function in giving:
+            known = self._memory.behind(function, here.state.known)
+            run = Key(function, Start.ENTRY, State(self._begun(key, before, None), NOTHING))
+            summary = self._wait(key, here, run)
+            more |= {State(self._ended(e.machine, before), known): None for e in summary.exits}
+            ended = filter(stops, summary.raises)
+            over |= {State(self._ended(e.machine, before), known): None for e in ended}
+        return (more, over) if giving else ({here.state: None}, {here.state: None})
 
     def raised(self, key: Key, here: Here, call: ast.Call) -> States:
         """Return the states in which exceptions leave the functions that a call runs."""

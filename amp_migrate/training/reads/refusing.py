@@ -10,6 +10,8 @@ from amp_migrate.training.beliefs import REFUSES_CASTS, REFUSING_LAYERS
 from amp_migrate.training.objects import Objects
 from amp_migrate.values.nodes import enclosing_class
 
+RECORDS = frozenset({"torch.jit.trace", "torch.jit.trace_module"})
+"""They raise where autocast keeps copies of weights."""
 _RUN = ("forward", "__call__")
 
 
