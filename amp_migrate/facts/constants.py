@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import operator
+import re
 from collections.abc import Callable
 
 _OPERATORS = {
@@ -80,3 +81,18 @@ def filled(node: ast.expr, constant: Callable[[ast.expr], ast.Constant | None]) 
         else:
             waiting += ast.iter_child_nodes(part)
     return copy.deepcopy(node, dict(known)) if known else node
+
+
+def may_be(node: ast.AST, text: str) -> bool:
+    """Tell whether a string expression may give `text`, by the parts of it that are constant."""
+    return re.fullmatch(_pattern(node), text) is not None
+
+
+def _pattern(node: ast.AST) -> str:
+    if isinstance(node, ast.Constant):
+        return re.escape(node.value) if isinstance(node.value, str) else ".*"
+    if isinstance(node, ast.JoinedStr):
+        return "".join(map(_pattern, node.values))
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return _pattern(node.left) + _pattern(node.right)
+    return re.escape(string_start(node)) + ".*"

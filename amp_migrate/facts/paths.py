@@ -18,6 +18,7 @@ MUTATORS = frozenset(
 LOOKS = frozenset(
     {"bool", "callable", "id", "isinstance", "issubclass", "len", "print", "repr", "str", "type"}
 )
+_GETTER = "__getattribute__"
 YIELDS = (ast.Yield, ast.YieldFrom)
 # Expressions that do something, besides calls.
 ACTS = (ast.Await, ast.NamedExpr, *YIELDS)
@@ -157,11 +158,12 @@ def prefixes(dotted: str) -> set[str]:
 
 def looked_up(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
     """Return what ``getattr(x, name)`` takes an attribute of, and the name of that; None for anything else."""
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+    if not isinstance(node, ast.Call) or not node.args:
         return None
-    return (
-        (node.args[0], node.args[1]) if node.func.id == "getattr" and len(node.args) > 1 else None
-    )
+    if isinstance(node.func, ast.Attribute):
+        return (node.func.value, node.args[0]) if node.func.attr == _GETTER else None
+    named = isinstance(node.func, ast.Name) and node.func.id == "getattr"
+    return (node.args[0], node.args[1]) if named and len(node.args) > 1 else None
 
 
 def walk(node: ast.AST) -> Iterator[ast.AST]:

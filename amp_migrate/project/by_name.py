@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterable, Iterator
 
 from amp_migrate.facts.constants import string, string_start
@@ -90,10 +91,20 @@ class NameLookups:
         if classes:
             kin = {k for cls in classes for k in (*cls.mro(), *cls.subclasses())}
             owner = thing.cls if isinstance(thing, Function) else None
-            return owner in kin and (not computed or _is_called(module, call, "getattr"))
+            return owner in kin and (not computed or self._is_used(module, call))
         if not facts and _is_method(thing):
             return not computed
         return _is_computed_module(base, facts) and _is_global(thing) and not (computed and called)
+
+    def _is_used(self, module: Module, call: ast.Call) -> bool:
+        """Tell whether what is looked up is called at once, or handed to what nobody knows."""
+        if _is_called(module, call, "getattr"):
+            return True
+        holder = module.tree.parents.get(call)
+        if not isinstance(holder, ast.Call) or not isinstance(holder.func, ast.Name):
+            return False
+        unknown = holder not in self.values.calls.reached and not hasattr(builtins, holder.func.id)
+        return unknown and not self.lookup.expression(module, holder.func)
 
 
 def _of_object(call: ast.Call) -> bool:

@@ -36,3 +36,10 @@ def _has_no_objects(cls: Class) -> bool:
     given = (k.value for c in cls.mro() for k in c.node.keywords if k.arg == "metaclass")
     names = {name.rpartition(".")[2] for name in cls.externals()}
     return not _BASES.isdisjoint(names | {last_name(value) for value in given})
+
+
+def topmost(method: Function) -> Class | None:
+    """Return the highest class above a method that defines it too."""
+    if method.cls is None:
+        return None
+    return [cls for cls in method.cls.mro() if method.name in cls.methods][-1]

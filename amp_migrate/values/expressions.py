@@ -6,12 +6,11 @@ import ast
 import builtins
 from collections.abc import Iterable
 
-from amp_migrate.facts.constants import string_start
 from amp_migrate.facts.imports import last_name
-from amp_migrate.facts.paths import argument
+from amp_migrate.facts.paths import argument, looked_up
 from amp_migrate.facts.scopes import global_name
 from amp_migrate.modules.model import Class, Module
-from amp_migrate.values.forms import class_asked, fields, is_module_itself
+from amp_migrate.values.forms import below, class_asked, fields, is_module_itself
 from amp_migrate.values.links.graph import VALUES
 from amp_migrate.values.links.upstream import APPENDED, EACH
 from amp_migrate.values.nodes import Nodes, enclosing_class
@@ -20,6 +19,8 @@ from amp_migrate.values.wrappers import SELF_METHODS, wrapped
 
 _APEX_INITIALIZE = {"apex.amp.initialize", "apex.amp.frontend.initialize"}
 _DEEPEST = 100
+_ITEMS_BY_METHOD = {"get", "items", "pop", "popleft", "setdefault", "values"}
+_SAME_ITEMS = {"dict", "filter", "iter", "list", "reversed", "set", "sorted", "tuple", "vars"}
 NAMESPACES = {"SimpleNamespace", "Namespace"}
 
 
@@ -112,8 +113,7 @@ class Expressions:
         return self.graph.field(base, node.attr)
 
     def _item(self, module: Module, node: ast.Subscript) -> int | None:
-        name = global_name(node)
-        if name is not None:
+        if (name := global_name(node)) is not None:
             return self.nodes.variable(module, module.tree.module, name)
         base = self.node(module, node.value)
         if base is None or isinstance(node.slice, ast.Slice):
@@ -122,7 +122,7 @@ class Expressions:
         return self.graph.field(base, key)
 
     def _either(self, module: Module, options: list[ast.expr]) -> int | None:
-        nodes = [node for node in (self.node(module, item) for item in options) if node is not None]
+        nodes = [n for n in (self.node(module, item) for item in options) if n is not None]
         if len(nodes) < 2:
             return nodes[0] if nodes else None
         return self._joined(nodes)
@@ -208,26 +208,27 @@ class Expressions:
         if name == "super":
             cls = enclosing_class(module, call)
             return self.nodes.object(cls) if cls is not None else None
-        if name == "getattr" and len(call.args) > 1:
-            attribute = call.args[1]
-            if is_module_itself(call.args[0]) and isinstance(attribute, ast.Constant):
-                return self.nodes.of_module(module, str(attribute.value))
-            base = self.node(module, call.args[0])
-            if base is not None and isinstance(attribute, ast.Constant):
-                field = self.graph.field(base, str(attribute.value))
-                other = self.node(module, call.args[2]) if call.args[2:] else None
-                return field if other is None else self._joined((field, other))
-            return None if base is None else self.nodes.computed(base, string_start(attribute))
+        if (taken := looked_up(call)) is not None:
+            return self._taken(module, call, *taken)
         if name == "dict" and (call.keywords or not call.args):
             result = self._joined(self.node(module, item) for item in call.args)
             self._keywords(module, call, result, "['{}']")
             return result
         return self._iterated(module, call, name)
 
+    def _taken(self, module: Module, call: ast.Call, base: ast.expr, name: ast.expr) -> int | None:
+        """Return the node of an attribute that is taken by its name, or of what is given in its place."""
+        if isinstance(name, ast.Constant) and is_module_itself(base):
+            return self.nodes.of_module(module, str(name.value))
+        if (node := self.node(module, base)) is None:
+            return None
+        found, other = self.nodes.taken(node, name), self._either(module, call.args[2:])
+        return found if other is None else self._joined((found, other))
+
     def _iterated(self, module: Module, call: ast.Call, name: str) -> int | None:
         nodes = [self.node(module, item) for item in call.args]
-        if name in {"list", "tuple", "reversed", "sorted", "iter", "dict", "vars", "set"} and nodes:
-            return nodes[0]
+        if name in _SAME_ITEMS and nodes:
+            return nodes[-1]
         if name == "next" and nodes and nodes[0] is not None:
             return self.graph.field(nodes[0], EACH)
         if name in {"zip", "enumerate"}:
@@ -244,11 +245,13 @@ class Expressions:
     def _method(self, module: Module, call: ast.Call, func: ast.Attribute) -> int | None:
         if func.attr == "__subclasses__":
             return self._subclasses(module, func.value)
+        if (taken := looked_up(call)) is not None:
+            return self._taken(module, call, *taken)
         if func.attr == "_replace":
             result = self._joined([self.node(module, func.value)])
             self._keywords(module, call, result, "{}")
             return result
-        if func.attr not in SELF_METHODS | {"get", "setdefault", "pop", "values", "items"}:
+        if func.attr not in SELF_METHODS | _ITEMS_BY_METHOD:
             return None
         base = self.node(module, func.value)
         if base is None or self.nodes.has(base, func.attr):
@@ -263,7 +266,7 @@ class Expressions:
         key = call.args[0] if call.args else None
         if isinstance(key, ast.Constant):
             return self.graph.field(base, f"[{key.value!r}]")
-        if key is None:
+        if key is None and not func.attr.startswith("pop"):
             return None
         each = self.graph.field(base, EACH)
         if func.attr == "setdefault":
@@ -271,13 +274,11 @@ class Expressions:
         return each
 
     def _subclasses(self, module: Module, node: ast.expr) -> int:
-        classes = [c for c in self.lookup.expression(module, node) if isinstance(c, Class)]
-        return self._each(self._stated(tuple(sub for cls in classes for sub in cls.children)))
+        return self._each(self._stated(below(self.lookup.expression(module, node))))
 
     def _keywords(self, module: Module, call: ast.Call, result: int, form: str) -> None:
         for keyword in call.keywords:
-            inner = self.node(module, keyword.value)
-            if inner is None:
+            if (inner := self.node(module, keyword.value)) is None:
                 continue
             if keyword.arg is None:
                 self.graph.flow(inner, result)
@@ -286,9 +287,8 @@ class Expressions:
 
     def initialized(self, module: Module, call: ast.Call) -> int | None:
         """Return the node of what ``amp.initialize`` returns: its models, or a pair with the optimizers."""
-        star = call.args[0] if call.args and isinstance(call.args[0], ast.Starred) else None
-        if star is not None:
-            return self.node(module, star)
+        if call.args and isinstance(call.args[0], ast.Starred):
+            return self.node(module, call.args[0])
         given, optimizers = argument(call, "models", 0), argument(call, "optimizers", 1)
         models = self.node(module, given) if given is not None else None
         if optimizers is None or (isinstance(optimizers, ast.Constant) and not optimizers.value):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
 from amp_migrate.facts.paths import path
 from amp_migrate.facts.scopes import assigned
-from amp_migrate.modules.lookup import Lookup
+from amp_migrate.modules.lookup import Lookup, Meaning
 from amp_migrate.modules.model import Class, Module
 
 
@@ -84,3 +85,8 @@ def spelt(node: ast.expr) -> str | None:
 
 def _is_part(text: str, whole: str) -> bool:
     return text == whole or text.startswith((f"{whole}.", f"{whole}["))
+
+
+def below(meanings: Iterable[Meaning]) -> tuple[Class, ...]:
+    """Return the classes that are derived straight from those that a name means."""
+    return tuple(sub for cls in meanings if isinstance(cls, Class) for sub in cls.children)

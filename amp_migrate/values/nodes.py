@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from amp_migrate.facts.constants import string_start
 from amp_migrate.facts.paths import path
 from amp_migrate.facts.scopes import ScopeNode
 from amp_migrate.modules.lookup import Lookup
@@ -179,14 +180,15 @@ class Nodes:
                 if isinstance(meaning, Class):
                     self.graph.state(node, Instance(meaning, exact=False))
 
-    def computed(self, base: int, start: str) -> int | None:
-        """Return the node of any attribute whose name starts as a computed one does; None where that says nothing."""
+    def taken(self, base: int, name: ast.expr) -> int:
+        """Return the node of an attribute that is taken by its name; by a computed one, of any that starts as it does."""
+        if isinstance(name, ast.Constant):
+            return self.graph.field(base, str(name.value))
+        start = string_start(name)
         known = {name for names in self.mentions.values() for name in names}
-        names = sorted(name for name in known if start and name.startswith(start))
-        result = self.graph.new() if names else None
-        for name in names:
-            assert result is not None
-            self.graph.flow(self.graph.field(base, name), result)
+        result = self.graph.new()
+        for each in sorted(name for name in known if start and name.startswith(start)):
+            self.graph.flow(self.graph.field(base, each), result)
         return result
 
     def has(self, node: int, name: str) -> bool:

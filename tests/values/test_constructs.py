@@ -43,6 +43,17 @@ SAME: dict[str, tuple[str, str, str]] = {
     "a static method": ("class C:\n    @staticmethod\n    def f(x):\n        x\nC.f(a)", "x", "a"),
     "a class method": ("class C:\n    @classmethod\n    def f(cls, x):\n        x\nC.f(a)", "x", "a"),
     "super": ("class B:\n    def f(self, x):\n        x\nclass C(B):\n    def f(self, y):\n        super().f(y)\nC().f(a)", "x", "a"),
+    "a lambda that map runs": ("list(map(lambda b: b.c, [a, d]))", "a", "b"),
+    "a function that map runs": ("def f(x, y):\n    x, y\nfor each in map(f, [d], [a]):\n    each", "y", "a"),
+    "a bound method that filter runs": ("class C:\n    def f(self, x):\n        x\nlist(filter(C().f, [a]))", "x", "a"),
+    "what filter leaves": ("for b in filter(None, [a]):\n    b", "a", "b"),
+    "an item taken off": ("c = []\nc.append(a)\nb = c.pop()\nb", "a", "b"),
+    "a method looked up by a name": ("class C:\n    def f(self, x):\n        x\ndef run(name):\n    g = getattr(C(), name, None)\n    g(a)\nrun('f')", "x", "a"),
+    "a method of some name": ("class C:\n    def f(self, x):\n        x\ng = getattr(C(), input())\ng(a)", "x", "a"),
+    "a name of the function around": ("class C:\n    def f(self, x):\n        x\ndef run(name):\n    def find():\n        return getattr(C(), name)\n    find()(a)\nrun('f')", "x", "a"),
+    "a method that a partial object keeps": ("from functools import partial\nclass C:\n    def f(self, x):\n        x\ndef run(name):\n    partial(getattr(C(), name), a)()\nrun('f')", "x", "a"),
+    "a default of a lookup": ("b = getattr(d, input(), a)\nb", "a", "b"),
+    "a lookup by a method": ("class C:\n    def f(self, x):\n        x\ndef run(name):\n    C().__getattribute__(name)(a)\nrun('f')", "x", "a"),
 }  # fmt: skip
 APART: dict[str, tuple[str, str, str]] = {
     "a class body and its method": ("class C:\n    x = a\n    def f(self):\n        x", "x", "a"),
@@ -53,6 +64,7 @@ APART: dict[str, tuple[str, str, str]] = {
     "a static method's first": ("class C:\n    @staticmethod\n    def f(x, y):\n        x, y\nC.f(a, d)", "y", "a"),
     "a rebound parameter of another": ("def f(x):\n    y = x\n    y\nf(d)\nb = a\nb", "y", "b"),
     "another key of a pattern": ("c = {'G': a, 'D': d}\nmatch c:\n    case {'G': b}:\n        b", "d", "b"),
+    "a method of another name": ("class C:\n    def f(self, x):\n        x\n    def on_f(self, y):\n        y\ng = getattr(C(), f'on_{z}')\ng(a)", "x", "a"),
     "a second of a pattern": ("match (a, d):\n    case [b, c]:\n        b, c", "a", "c"),
 }  # fmt: skip
 

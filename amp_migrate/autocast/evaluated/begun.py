@@ -16,7 +16,7 @@ from amp_migrate.project.order import Loop, common, in_branch, levels, position
 from amp_migrate.project.reach import made_with_object, reachable
 from amp_migrate.project.relatives import family
 from amp_migrate.training.bindings import named
-from amp_migrate.values.calling.calls import LAUNCHERS
+from amp_migrate.values.calling.passing import LAUNCHERS
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -10,23 +10,22 @@ from amp_migrate.facts.paths import all_given, spreads
 from amp_migrate.modules.binding import fits
 from amp_migrate.modules.meeting import Meeting
 from amp_migrate.modules.model import CallSite, Class, Function, Module
-from amp_migrate.values.abstract import concrete
+from amp_migrate.values.abstract import concrete, topmost
 from amp_migrate.values.calling.decorators import Decorators
 from amp_migrate.values.calling.entered import Entered
 from amp_migrate.values.calling.lambdas import Lambdas
 from amp_migrate.values.calling.looked_up import LookedUp
-from amp_migrate.values.calling.passing import Passing
+from amp_migrate.values.calling.passing import LAUNCHERS, Passing, launched
 from amp_migrate.values.calling.results import Results
 from amp_migrate.values.calling.spoken import Spoken
 from amp_migrate.values.calling.targets import Target, Targets
-from amp_migrate.values.calling.tools import Tools, kept_names, stores_of
+from amp_migrate.values.calling.tools import Store, Tools, kept_names, stores_of
 from amp_migrate.values.expressions import Expressions
 from amp_migrate.values.links.graph import MIDDLE
 from amp_migrate.values.nodes import Nodes, function_of
 from amp_migrate.values.objects import Made, Partial
 
 _ROUNDS = 8
-LAUNCHERS = {"spawn", "start_processes", "Thread", "Process"}
 # Methods that objects of every kind have: their name says nothing about the class.
 _COMMON = frozenset(dir(list) + dir(dict) + dir(str) + dir(set)) | {
     "backward", "close", "cuda", "eval", "fit", "flush", "forward", "info", "load", "load_state_dict", "log",
@@ -61,6 +60,7 @@ class Calls:
         self._methods: dict[str, list[Function]] = {}
         self._stored: set[str] = set()
         self._initializers: list[tuple[Module, ast.Call]] = []
+        self._partials: list[tuple[Module, ast.Call]] = []
 
     def resolve(self, modules: Sequence[Module]) -> None:
         """Resolve every call of `modules`."""
@@ -69,25 +69,46 @@ class Calls:
                 if function.cls is not None:
                     self._methods.setdefault(function.name, []).append(function)
             self._stored.update(kept_names(module))
+        self._looked_up.give(modules)
         pending = [pair for module in modules for pair in self._static(module)]
         stores = [store for module in modules for store in stores_of(module)]
         called = frozenset(self.sites)
+        self._rounds(modules, pending, stores, called)
+        version = self.graph.version
+        untold = self._looked_up.untold(modules, self.sites)
+        for module, call, method in untold:
+            self._link(module, call, Target(method, bound=True))
+        if untold or self.graph.version != version:
+            self._rounds(modules, pending, stores, called)
+        self._meeting = Meeting(modules, self.nodes.lookup)
+        self._unknown([pair for pair in pending if pair[1] not in self.reached])
+        for module, call in self._initializers:
+            self._initialize(module, call)
+
+    def _rounds(
+        self,
+        modules: Sequence[Module],
+        pending: Sequence[tuple[Module, ast.Call]],
+        stores: list[Store],
+        called: frozenset[Function],
+    ) -> None:
+        """Let objects and what is called reach each other, until nothing new is reached."""
         for _ in range(_ROUNDS):
             version = self.graph.version
             self._by_objects(pending)
             self._results.resolve(self.reached)
             self._tools.store(stores)
             self._entered.link(modules)
+            self.lambdas.map(modules)
             self._decorators.link(modules, called)
             if self.graph.version == version:
                 break
-        self._meeting = Meeting(modules, self.nodes.lookup)
-        self._unknown([pair for pair in pending if pair[1] not in self.reached])
-        for module, call in self._initializers:
-            self._initialize(module, call)
 
     def _by_objects(self, pending: Sequence[tuple[Module, ast.Call]]) -> None:
         """Link calls with what the objects that may be there have."""
+        for module, call in self._partials:
+            for target in self.targets.of(module, call.args[0]):
+                self._link(module, call, target, partial=True)
         # All answers first: linking changes the graph, and what was read of it so far is void.
         found = [(m, call, self.targets.of(m, call.func)) for m, call in pending]
         forwards = [
@@ -187,27 +208,10 @@ class Calls:
     def _external(self, module: Module, call: ast.Call, name: str) -> None:
         last = name.rpartition(".")[2]
         if name in {"functools.partial", "partial"} and call.args:
-            for target in self.targets.of(module, call.args[0]):
-                self._link(module, call, target, partial=True)
+            self._partials.append((module, call))
         elif last in LAUNCHERS:
-            self._launch(module, call)
-
-    def _launch(self, module: Module, call: ast.Call) -> None:
-        named = {item.arg: item.value for item in call.keywords if item.arg}
-        callee = named.get("target") or named.get("fn") or next(iter(call.args), None)
-        arguments = named.get("args") or next(iter(call.args[1:]), None)
-        if callee is None or not isinstance(arguments, (ast.Tuple, ast.List)):
-            return
-        # spawn() gives the process its index before the arguments.
-        first = 0 if "target" in named else 1
-        for target in self.targets.of(module, callee):
-            if target.function is None:
-                continue
-            names = target.function.parameters.positional[first + target.bound :]
-            for name, argument in zip(names, arguments.elts, strict=False):
-                node = self.expressions.node(module, argument)
-                if node is not None:
-                    self.graph.merge(node, self.nodes.parameter(target.function, name))
+            callee = launched(call)
+            self._passing.launch(module, call, self.targets.of(module, callee) if callee else [])
 
     def _by_name(self, module: Module, call: ast.Call) -> None:
         """Link a method call on an unknown object when only one family of classes that it may be of has such a method."""
@@ -219,7 +223,7 @@ class Calls:
         base = self.expressions.node(module, func.value)
         if not methods or base is None or self.graph.facts(base, MIDDLE):
             return
-        roots = {_topmost(method) for method in methods}
+        roots = {topmost(method) for method in methods}
         site = CallSite(function_of(module, call), call, bound=True)
         if len(roots) > 1 or not all(fits(site, method) for method in methods):
             for method in methods:
@@ -288,10 +292,3 @@ class Calls:
             self.sites.setdefault(target.function, []).append(site)
         else:
             self.completions.setdefault(target.function, []).append((site, target.taken))
-
-
-def _topmost(method: Function) -> Class | None:
-    """Return the highest class above a method that defines it too."""
-    if method.cls is None:
-        return None
-    return [cls for cls in method.cls.mro() if method.name in cls.methods][-1]

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
-from amp_migrate.modules.model import Module
+from amp_migrate.modules.model import Function, Module
 from amp_migrate.values.expressions import Expressions
 from amp_migrate.values.links.graph import MIDDLE
+from amp_migrate.values.links.upstream import EACH
 from amp_migrate.values.nodes import Nodes
-from amp_migrate.values.objects import Written
+from amp_migrate.values.objects import Bound, Fact, Written
+
+_MAPS = frozenset({"filter", "map"})
 
 
 class Lambdas:
@@ -27,6 +31,32 @@ class Lambdas:
             if isinstance(fact, Written) and (call, fact.node) not in self.run:
                 self.run[call, fact.node] = module
                 self._pass(module, call, fact)
+
+    def map(self, modules: Iterable[Module]) -> None:
+        """Let each item of what ``map(f, items)`` or ``filter(f, items)`` goes through flow into the function that it runs."""
+        for module in modules:
+            for call in module.tree.nodes(ast.Call):
+                if len(call.args) > 1 and module.scopes.builtin(call.func) in _MAPS:
+                    self._each(module, call)
+
+    def _each(self, module: Module, call: ast.Call) -> None:
+        run = self.expressions.node(module, call.args[0])
+        items = [self.expressions.node(module, item) for item in call.args[1:]]
+        for fact in list(self.graph.facts(run, MIDDLE)) if run is not None else ():
+            for item, parameter in zip(items, self._parameters(fact), strict=False):
+                if item is not None:
+                    self.graph.flow(self.graph.field(item, EACH), parameter)
+
+    def _parameters(self, fact: Fact) -> list[int]:
+        """Return the nodes of the parameters that a function has left."""
+        if isinstance(fact, Written):
+            named = [*fact.node.args.posonlyargs, *fact.node.args.args]
+            return [self.nodes.variable(fact.module, fact.node, a.arg) for a in named]
+        bound = isinstance(fact, Bound)
+        function = fact.function if isinstance(fact, Bound) else fact
+        if not isinstance(function, Function):
+            return []
+        return [self.nodes.parameter(function, n) for n in function.parameters.positional[bound:]]
 
     def _pass(self, module: Module, call: ast.Call, run: Written) -> None:
         for name, value in given(run.node, call):

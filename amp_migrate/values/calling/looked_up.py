@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from amp_migrate.facts.constants import may_be
 from amp_migrate.facts.paths import looked_up
 from amp_migrate.modules.binding import fits
 from amp_migrate.modules.model import CallSite, Function, Module
@@ -14,7 +15,7 @@ from amp_migrate.values.calling.targets import Target, reachable
 from amp_migrate.values.expressions import Expressions
 from amp_migrate.values.links.graph import MIDDLE
 from amp_migrate.values.nodes import Nodes, function_of
-from amp_migrate.values.objects import Instance
+from amp_migrate.values.objects import Bound, Instance
 
 
 class LookedUp:
@@ -28,6 +29,59 @@ class LookedUp:
         self._passing = passing
         self._spoken = spoken
         self._linked: set[tuple[ast.Call, Function]] = set()
+
+    def give(self, modules: Iterable[Module]) -> None:
+        """Let what objects have under the names that a lookup is told flow to where it is held: ``f = getattr(x, name)``."""
+        for module, call, base, name in self._computed(modules):
+            up = module.tree.parent(call)
+            held = self._expressions.node(module, call)
+            if held is None or (isinstance(up, ast.Call) and up.func is call):
+                continue
+            for each in self._spoken.names(function_of(module, call), name) or ():
+                self._graph.flow(self._graph.field(base, each), held)
+
+    def untold(
+        self, modules: Iterable[Module], sites: Mapping[Function, Sequence[CallSite]]
+    ) -> list[tuple[Module, ast.Call, Function]]:
+        """Return the calls of what is looked up by a name that is not told, with the methods that each may run.
+
+        Where it is held, the methods are what is held. Those behind which the lookup itself runs are none of them.
+        """
+        found: list[tuple[Module, ast.Call, Function]] = []
+        for module, call, base, name in self._computed(modules):
+            function = function_of(module, call)
+            if self._spoken.names(function, name) is not None:
+                continue
+            facts = [f for f in self._graph.facts(base, MIDDLE) if isinstance(f, Instance)]
+            behind = _callers(function, sites) if facts else frozenset()
+            methods = [
+                (m, fact.cls)
+                for fact in facts
+                for m in _methods(fact)
+                if may_be(name, m.name) and m.takes_receiver and not m.is_property
+                if m not in behind
+            ]
+            up = module.tree.parent(call)
+            if isinstance(up, ast.Call) and up.func is call:
+                run = dict.fromkeys(m for m, _ in methods)
+                found += [(module, up, m) for m in run if fits(CallSite(function, up, True), m)]
+            elif (held := self._expressions.node(module, call)) is not None:
+                for method, cls in methods:
+                    self._graph.state(held, Bound(method, cls))
+        return found
+
+    def _computed(
+        self, modules: Iterable[Module]
+    ) -> Iterator[tuple[Module, ast.Call, int, ast.expr]]:
+        """Yield the lookups by a computed name, with the object and the name."""
+        for module in modules:
+            for call in module.tree.nodes(ast.Call):
+                found = looked_up(call)
+                if found is None or isinstance(found[1], ast.Constant):
+                    continue
+                base = self._expressions.node(module, found[0])
+                if base is not None:
+                    yield module, call, base, found[1]
 
     def link(self, module: Module, call: ast.Call) -> list[Target]:
         """Return the methods that a call of ``getattr(x, name)`` runs, where it is told which names it looks up.
@@ -50,6 +104,20 @@ class LookedUp:
                 self._linked.add((call, method))
                 self._passing.arguments(module, site, Target(method, bound=True))
         return []
+
+
+def _callers(
+    function: Function, sites: Mapping[Function, Sequence[CallSite]]
+) -> frozenset[Function]:
+    """Return a function and all that lead to a call of it."""
+    found = {function}
+    queue = [function]
+    for each in queue:
+        above = {site.function for site in sites.get(each, ())}
+        above |= {each.parent} if each.parent is not None else set()
+        queue += above - found
+        found |= above
+    return frozenset(found)
 
 
 def _may_run(site: CallSite, method: Function) -> bool:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
 from amp_migrate.modules.binding import bind
 from amp_migrate.modules.model import CallSite, Class, Function, Module
 from amp_migrate.values.calling.targets import Target
 from amp_migrate.values.expressions import Expressions
 from amp_migrate.values.nodes import Nodes
+
+LAUNCHERS = {"spawn", "start_processes", "Thread", "Process"}
 
 
 class Passing:
@@ -82,3 +85,26 @@ class Passing:
             node = self.expressions.node(module, argument)
             if node is not None:
                 self.graph.flow(node, self.nodes.attribute(cls, name))
+
+    def launch(self, module: Module, call: ast.Call, targets: Iterable[Target]) -> None:
+        """Let what a call hands to a process or thread flow into the functions that this runs."""
+        named = {item.arg: item.value for item in call.keywords if item.arg}
+        arguments = named.get("args") or next(iter(call.args[1:]), None)
+        if not isinstance(arguments, (ast.Tuple, ast.List)):
+            return
+        # spawn() gives the process its index before the arguments.
+        first = 0 if "target" in named else 1
+        for target in targets:
+            if target.function is None:
+                continue
+            names = target.function.parameters.positional[first + target.bound :]
+            for name, argument in zip(names, arguments.elts, strict=False):
+                node = self.expressions.node(module, argument)
+                if node is not None:
+                    self.graph.merge(node, self.nodes.parameter(target.function, name))
+
+
+def launched(call: ast.Call) -> ast.expr | None:
+    """Return what a call that starts a process or thread runs there."""
+    named = {item.arg: item.value for item in call.keywords if item.arg}
+    return named.get("target") or named.get("fn") or next(iter(call.args), None)

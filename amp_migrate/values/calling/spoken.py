@@ -49,8 +49,11 @@ class Spoken:
     ) -> frozenset[str] | None:
         """Return what a variable of a function is bound to: by its calls, by a loop over strings, or by assignments."""
         scopes = function.module.scopes
-        if scopes.owner(node) is not function.scope:
+        owner = scopes.owner(node)
+        home = function.module.functions.get(owner) if owner is not None else None
+        if home is None:
             return None
+        function = home
         bindings = scopes.bindings(function.scope, node.id)
         if node.id in function.parameters.names:
             given = all(isinstance(binding, ast.arg) for binding in bindings)

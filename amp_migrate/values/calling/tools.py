@@ -18,6 +18,8 @@ from amp_migrate.values.links.onward import onward
 from amp_migrate.values.nodes import Nodes
 from amp_migrate.values.objects import Fact, Instance, Made
 
+Store = tuple[Module, ast.Attribute, ast.expr]
+
 
 class Tools:
     """Tells where Apex and optimizers are given, as far as the arguments that were passed so far show."""
@@ -88,7 +90,7 @@ def _is_amp(fact: Fact) -> bool:
     return fact == "apex.amp"
 
 
-def stores_of(module: Module) -> Iterator[tuple[Module, ast.Attribute, ast.expr]]:
+def stores_of(module: Module) -> Iterator[Store]:
     """Yield the attributes of objects to which a name or attribute is assigned."""
     for node in module.tree.nodes(ast.Assign):
         if isinstance(node.value, ast.Name | ast.Attribute):
