@@ -102,6 +102,9 @@ EVALUATES_NOTHING = re.compile(
     r"(^|_)(build|can|create|export|fit|has|is|make|should|split|train|training|wrap)(_|$)"
 )
 
+# What libraries call so makes an object that runs the network which it is given, and does nothing with its gradients.
+MAKES_EVALUATOR = re.compile(r"evaluator$", re.I)
+
 # Functions that run the network or function that they are given, whatever they are called on: those of Python, of
 # torch.utils.checkpoint, torch.nn.parallel, torch.jit, torch.func and torch.optim. Results of the second set run it when
 # called.

@@ -61,7 +61,9 @@ def evaluations(unit: Unit) -> list[Region]:
         if node in taken or node in unit.gone or not _may_run(unit, near, module, node):
             continue
         run = bare if all_given(node) else models
-        if _runs(unit, module, node, run) or _is_one(unit, module, called(node), kept):
+        if _runs(unit, module, node, run) or _is_one(
+            unit, module, called(unit.project, module, node), kept
+        ):
             found += _at_calls(unit, module, node, taken)
     found += _through_helpers(unit, taken, models)
     found += [

@@ -13,6 +13,7 @@ from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Function
 from amp_migrate.rules.base import Context
 from amp_migrate.scaler.frameworks import MMCV
+from amp_migrate.training.forwards.holders import called
 from amp_migrate.training.region import Region, nodes_in
 
 _KNOWN = INSTALLED | {MMCV.package.split(".")[0]}
@@ -25,9 +26,26 @@ def unseen(context: Context, cast: Collection[Region]) -> Iterator[Given]:
     """Yield the first call of each function that is not found in the files given, by its name, and gets a network."""
     inside, told = nodes_in(cast), set[str]()
     for function, call, name in _given(context, _is_unseen):
-        if name not in told and call not in inside and not _renews(function.module.tree, call):
+        if name in told or call in inside or _is_run(context, function, call, inside):
+            continue
+        if not _renews(function.module.tree, call):
             told.add(name)
             yield function, call, name.rpartition(".")[2]
+
+
+def _is_run(
+    context: Context, function: Function, call: ast.Call, inside: Collection[ast.AST]
+) -> bool:
+    """Tell whether what a call makes is run where casts are on: it evaluates the network there."""
+    project = context.unit.project
+    values, made = project.values, project.values.groups(function.module, call)
+    for node in inside if made else ():
+        if isinstance(node, ast.Call):
+            module = project.module_of(node)
+            run = called(project, module, node)
+            if run is not node.func and values.groups(module, run) & made:
+                return True
+    return False
 
 
 def _is_unseen(name: str) -> bool:

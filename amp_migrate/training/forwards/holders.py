@@ -9,6 +9,7 @@ from typing import Protocol
 from amp_migrate.facts.paths import all_given, path
 from amp_migrate.project import Module, Project
 from amp_migrate.project.once import once
+from amp_migrate.training.beliefs import MAKES_EVALUATOR
 from amp_migrate.training.forwards.forwards import makes_module
 from amp_migrate.training.forwards.unseen import evaluates_own
 
@@ -102,8 +103,13 @@ def _given(call: ast.Call) -> Iterator[ast.expr]:
         yield from (part for part in inner if path(part) is not None)
 
 
-def called(call: ast.Call) -> ast.expr:
+def called(project: Project, module: Module, call: ast.Call) -> ast.expr:
     """Return the object that a call is of, by itself, by its ``forward`` or by what evaluates the network that it keeps."""
     func = call.func
-    runs = isinstance(func, ast.Attribute) and (func.attr in _CALLS or evaluates_own(func.attr))
-    return func.value if runs and isinstance(func, ast.Attribute) else func
+    if not isinstance(func, ast.Attribute):
+        return func
+    runs = func.attr in _CALLS or evaluates_own(func.attr)
+    if func.attr == "run" and not runs:
+        made = project.values.made_by(module, func.value)
+        runs = any(MAKES_EVALUATOR.search(name) for name in made)
+    return func.value if runs else func

@@ -16,6 +16,7 @@ from amp_migrate.training.beliefs import (
     LEAVE_HOLDERS_ALONE,
     LOADS_PARAMETERS,
     LOGS_RATES,
+    MAKES_EVALUATOR,
     ONLY_HOLD,
     RUNS_NO_FORWARD,
     gives_tensor,
@@ -247,7 +248,8 @@ def _hands_over(module: Module, node: ast.expr, seen: set[ast.AST]) -> bool:
 def is_known(call: ast.Call, name: str | None) -> bool:
     """Tell whether a callee comes from where gradients are left alone, or makes or feeds an object that is known."""
     if name is not None:
-        return name in ONLY_HOLD or name.partition(".")[0] in LEAVE_GRADIENTS_ALONE
+        known = name in ONLY_HOLD or name.partition(".")[0] in LEAVE_GRADIENTS_ALONE
+        return known or MAKES_EVALUATOR.search(name) is not None
     if isinstance(call.func, ast.Name):
         return hasattr(builtins, call.func.id)
     return isinstance(call.func, ast.Attribute) and call.func.attr in _LEAVES_GRADIENTS
