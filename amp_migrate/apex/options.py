@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from amp_migrate.apex.levels import ALL, chosen, possible
-from amp_migrate.apex.mapping import entries
+from amp_migrate.apex.mapping import entries, is_out_of_sight
 from amp_migrate.apex.sites import Site
-from amp_migrate.apex.writes import Entries
+from amp_migrate.apex.writes import Entries, at_run_time
 from amp_migrate.facts.constants import filled, is_false, is_none, is_true, number
 from amp_migrate.facts.paths import path
 from amp_migrate.flow.condition import FALSE, TRUE, Condition, conjunction, negate, speller
@@ -95,9 +95,12 @@ def read(project: Project, site: Site, constant: Constant) -> Options:
             "the arguments of amp.initialize are unpacked here, and cannot be read",
             "write out the arguments of amp.initialize, then run again",
         )
-    segment = speller(site.module.tree)
+    segment, unread = speller(site.module.tree), ""
     for mapping in unpacked:
-        named = {**named, **_unpacked(project, site, mapping, segment)}
+        held = _unpacked(project, site, mapping, segment)
+        unread = unread if held is not None else segment(mapping)
+        asked: Entries = {"opt_level": at_run_time(mapping, "opt_level")}
+        named = {**named, **held} if held is not None else {**asked, **named}
     cast = named.get("cast_model_type")
     if cast is not None and not is_none(cast) and not _is_half(cast):
         raise Cannot(
@@ -107,10 +110,10 @@ def read(project: Project, site: Site, constant: Constant) -> Options:
             f"delete amp.initialize and amp.scale_loss, and run the forward passes under "
             f"torch.cuda.amp.autocast(dtype={segment(cast)}): bfloat16 needs no loss scale",
         )
-    asked = named.get("opt_level")
-    local = isinstance(asked, ast.Name) and site.module.scopes.is_local(asked)
-    held = constant(asked) or chosen(site.module, asked) if local and asked else None
-    level, on = _level(held or asked, segment)
+    wanted = named.get("opt_level")
+    local = isinstance(wanted, ast.Name) and site.module.scopes.is_local(wanted)
+    known = constant(wanted) or chosen(site.module, wanted) if local and wanted else None
+    level, on = _level(known or wanted, segment)
     switch = named.get("enabled")
     given = TRUE
     if switch is not None and not is_true(switch):
@@ -123,6 +126,10 @@ def read(project: Project, site: Site, constant: Constant) -> Options:
     _bounds(options, named, segment, constant)
     levels = frozenset() if alone else _levels(site, named.get("opt_level"), level)
     _remarks(options, named, levels)
+    if unread:
+        options.remarks.append(
+            f"of `{unread}` only opt_level is read: give GradScaler what else it may hold, as enabled or loss_scale"
+        )
     return options
 
 
@@ -142,11 +149,22 @@ def _is_half(node: ast.expr) -> bool:
     return (path(node) or "").rpartition(".")[2] in ("float16", "half")
 
 
-def _unpacked(project: Project, site: Site, mapping: ast.expr, segment: Spell) -> Entries:
-    """Return the arguments that an initialize unpacks from a mapping."""
+def _is_place(node: ast.expr) -> bool:
+    """Tell whether an expression only reads a variable, an attribute or an item of a constant key."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant):
+            return False
+        node = node.value
+    return isinstance(node, ast.Name)
+
+
+def _unpacked(project: Project, site: Site, mapping: ast.expr, segment: Spell) -> Entries | None:
+    """Return the arguments that an initialize unpacks from a mapping; None where it can only be asked at run time."""
     held = entries(project, site.module, mapping, site.call)
     if held is not None and set(held) <= set(PARAMETERS[2:]):
         return held
+    if held is None and _is_place(mapping) and is_out_of_sight(project, site.module, mapping):
+        return None
     raise Cannot(
         "AMP909",
         *site.at,

@@ -38,10 +38,14 @@ def at_use(mapping: ast.expr, key: str, value: ast.expr) -> ast.expr:
     if (known := number(value)) is not None:
         return ast.Constant(known)
     if value is SOMETIMES:
-        default = [ast.Constant(_DEFAULTS[key])] if key in _DEFAULTS else []
-        get = ast.Attribute(mapping, "get", ast.Load())
-        return ast.Call(get, [ast.Constant(key), *default], [])
+        return at_run_time(mapping, key)
     return ast.Subscript(mapping, ast.Constant(key), ast.Load())
+
+
+def at_run_time(mapping: ast.expr, key: str) -> ast.Call:
+    """Return what asks a mapping for an entry, and gives what Apex takes by default where there is none."""
+    default = [ast.Constant(_DEFAULTS[key])] if key in _DEFAULTS else []
+    return ast.Call(ast.Attribute(mapping, "get", ast.Load()), [ast.Constant(key), *default], [])
 
 
 def merged(found: Entries, more: Entries) -> Entries:

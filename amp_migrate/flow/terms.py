@@ -213,15 +213,28 @@ def _together(form: str, parts: tuple[ast.expr, ...], reads: set[Operand]) -> st
 
 
 def _asked(node: ast.Call, reads: set[Operand]) -> str | None:
-    """The spelling of a call of one of the few builtins that only look."""
-    plain = not node.keywords and not any(isinstance(a, ast.Starred) for a in node.args)
-    if not (plain and isinstance(node.func, ast.Name) and node.func.id in _ASKING):
+    """The spelling of a call of one of the few builtins that only look, or of the entry of a constant key."""
+    if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
+        return None
+    if isinstance(node.func, ast.Attribute):
+        return _entry(node, node.func, reads)
+    if not (isinstance(node.func, ast.Name) and node.func.id in _ASKING):
         return None
     inner: set[Operand] = set()
     text = _together(f"{node.func.id}({'{}, ' * len(node.args)})", tuple(node.args), inner)
     reads.update(o for o in inner if o.aspect is not Aspect.CONTENT)
     reads.add(Operand(node.func.id, Aspect.BINDING))
     return text
+
+
+def _entry(node: ast.Call, method: ast.Attribute, reads: set[Operand]) -> str | None:
+    """The spelling of ``mapping.get("key")``, with or without a constant in place of what is not there."""
+    keys = [part.value for part in node.args if isinstance(part, ast.Constant)]
+    asks = method.attr == "get" and len(keys) == len(node.args) in (1, 2)
+    if not asks or not isinstance(keys[0], str):
+        return None
+    held = _spell(method.value, reads)
+    return None if held is None else f"{held}.get({', '.join(map(repr, keys))})"
 
 
 def names_of(node: ast.expr) -> frozenset[str]:

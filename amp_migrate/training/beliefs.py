@@ -96,14 +96,15 @@ BESIDE_OPTIMIZERS = ("torch.optim.lr_scheduler.", "torch.optim.swa_utils.")
 
 # Functions of libraries that run the forward of a network they are given, over data and without gradients, at once.
 EVALUATES_GIVEN = frozenset({"torch.optim.swa_utils.update_bn"})
-# Words in names of code out of sight that evaluates the network it is given, and of what does something else with it.
+# Words in names of code out of sight that evaluates the network it is given, and of what does otherwise.
 EVALUATES = re.compile(r"(^|_)(eval|evaluat(e|ion)|generate|infer(ence)?|predict(ions?)?|score|test|val(idate|idation)?)(_|$)")  # fmt: skip
 EVALUATES_NOTHING = re.compile(
     r"(^|_)(build|can|create|export|fit|has|is|make|should|split|train|training|wrap)(_|$)"
 )
 
-# What libraries call so makes an object that runs the network which it is given, and does nothing with its gradients.
-MAKES_EVALUATOR = re.compile(r"evaluator$", re.I)
+MAKES_EVALUATOR = re.compile(
+    r"evaluator$", re.I
+)  # an object that runs the network, and does nothing with gradients
 
 # Functions that run the network or function that they are given, whatever they are called on: those of Python, of
 # torch.utils.checkpoint, torch.nn.parallel, torch.jit, torch.func and torch.optim. Results of the second set run it when
@@ -120,9 +121,7 @@ WRAPS_GIVEN = frozenset({"partial", "partialmethod", "trace", "vmap"})
 RUNS_FIRST = frozenset({"filter", "functools.reduce", "itertools.starmap", "map"})
 
 # What gives the items of what it is given, one by one, and shows how far it came.
-SHOWS_PROGRESS = frozenset(
-    {"tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "tqdm.tqdm_notebook"}
-)
+SHOWS_PROGRESS = {"tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "tqdm.tqdm_notebook"}
 
 # What goes through what it is given only as somebody goes through its result.
 LAZILY = frozenset(

@@ -19,7 +19,6 @@ from amp_migrate.values.wrappers import SELF_METHODS, wrapped
 
 _APEX_INITIALIZE = {"apex.amp.initialize", "apex.amp.frontend.initialize"}
 _DEEPEST = 100
-_ITEMS_BY_METHOD = {"get", "items", "pop", "popleft", "setdefault", "values"}
 _SAME_ITEMS = {"dict", "filter", "iter", "list", "reversed", "set", "sorted", "tuple", "vars"}
 NAMESPACES = {"SimpleNamespace", "Namespace"}
 
@@ -251,7 +250,7 @@ class Expressions:
             result = self._joined([self.node(module, func.value)])
             self._keywords(module, call, result, "{}")
             return result
-        if func.attr not in SELF_METHODS | _ITEMS_BY_METHOD:
+        if func.attr not in SELF_METHODS | {"get", "setdefault", "pop", "values", "items"}:
             return None
         base = self.node(module, func.value)
         if base is None or self.nodes.has(base, func.attr):
@@ -266,7 +265,7 @@ class Expressions:
         key = call.args[0] if call.args else None
         if isinstance(key, ast.Constant):
             return self.graph.field(base, f"[{key.value!r}]")
-        if key is None and not func.attr.startswith("pop"):
+        if key is None:
             return None
         each = self.graph.field(base, EACH)
         if func.attr == "setdefault":

@@ -47,7 +47,7 @@ SAME: dict[str, tuple[str, str, str]] = {
     "a function that map runs": ("def f(x, y):\n    x, y\nfor each in map(f, [d], [a]):\n    each", "y", "a"),
     "a bound method that filter runs": ("class C:\n    def f(self, x):\n        x\nlist(filter(C().f, [a]))", "x", "a"),
     "what filter leaves": ("for b in filter(None, [a]):\n    b", "a", "b"),
-    "an item taken off": ("c = []\nc.append(a)\nb = c.pop()\nb", "a", "b"),
+    "a function taken off a list": ("def f(x):\n    x\nc = []\nc.append(f)\nc.pop()(a)", "x", "a"),
     "a method looked up by a name": ("class C:\n    def f(self, x):\n        x\ndef run(name):\n    g = getattr(C(), name, None)\n    g(a)\nrun('f')", "x", "a"),
     "a method of some name": ("class C:\n    def f(self, x):\n        x\ng = getattr(C(), input())\ng(a)", "x", "a"),
     "a name of the function around": ("class C:\n    def f(self, x):\n        x\ndef run(name):\n    def find():\n        return getattr(C(), name)\n    find()(a)\nrun('f')", "x", "a"),

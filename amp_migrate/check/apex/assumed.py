@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from amp_migrate.check.apex.facts import Facts
-from amp_migrate.check.apex.given import given
+from amp_migrate.check.apex.given import asked, given
 from amp_migrate.check.apex.installed import installed
 from amp_migrate.facts.paths import argument, mentions, put_in, variables
 from amp_migrate.flow.assumption import NOTHING, Assumption
@@ -169,6 +169,7 @@ def _missed(
 def _level(project: Project, function: Function, call: ast.Call) -> ast.expr | None:
     """Return the opt_level of a call, the constant where a variable of its function is one on every way."""
     level = given(function.module, call, "opt_level", _LEVEL)
+    level = level or asked(project, function.module, call)
     if not isinstance(level, ast.Name) or not function.module.scopes.is_local(level):
         return level
     found = constant_of(project, reaching(project), function, level, through_calls=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.facts.paths import argument, tail
+from amp_migrate.facts.paths import argument, outward, tail
 from amp_migrate.facts.scopes import ScopeNode, assigned
 from amp_migrate.project import Class, Module, Project
 from amp_migrate.training.bindings import returned
@@ -27,19 +27,22 @@ def stated(project: Project, module: Module, call: ast.Call, name: str) -> list[
 
 
 def _held(
-    project: Project, module: Module, node: ast.expr, name: str, seen: set[ast.AST]
+    project: Project, module: Module, node: ast.expr, name: str | None, seen: set[ast.AST]
 ) -> Iterator[ast.expr]:
-    """Yield what a dictionary may hold under a name."""
+    """Yield what a dictionary may hold under a name; without one, where it is written out, by itself."""
     if node in seen:
         return
     seen.add(node)
-    if isinstance(node, ast.Dict):
+    if name is None and (isinstance(node, ast.Dict) or _makes(node)):
+        yield node
+    elif isinstance(node, ast.Dict):
         for entry, value in zip(node.keys, node.values, strict=True):
             if entry is None:
                 yield from _held(project, module, value, name, seen)
             elif isinstance(entry, ast.Constant) and entry.value == name:
                 yield value
-    elif isinstance(node, ast.Call) and tail(node) == "dict":
+    elif _makes(node):
+        assert isinstance(node, ast.Call)
         yield from (k.value for k in node.keywords if k.arg == name)
     elif isinstance(node, ast.Call):
         for callee in project.callees(node):
@@ -51,6 +54,10 @@ def _held(
             if found is not None:
                 yield from _held(project, project.module_of(found), found, name, seen)
         yield from _put(project, module, node, name, seen)
+
+
+def _makes(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and tail(node) == "dict"
 
 
 def _elsewhere(project: Project, module: Module, node: ast.expr) -> Iterator[ast.expr]:
@@ -89,7 +96,7 @@ def _items(project: Project, module: Module, node: ast.expr) -> Iterator[ast.exp
 
 
 def _put(
-    project: Project, module: Module, node: ast.expr, name: str, seen: set[ast.AST]
+    project: Project, module: Module, node: ast.expr, name: str | None, seen: set[ast.AST]
 ) -> Iterator[ast.expr]:
     """Yield what a dictionary is given under a name, as an item or by an update."""
     same = project.values.same
@@ -116,6 +123,24 @@ def given(module: Module, call: ast.Call, name: str, place: int) -> ast.expr | N
         if keyword.arg is None and isinstance(keyword.value, ast.Name):
             found = found or _written(module, keyword.value, name)
     return found
+
+
+def asked(project: Project, module: Module, call: ast.Call) -> ast.expr | None:
+    """Return what asks the one dictionary that a call unpacks for the opt_level, where no file writes it out."""
+    found = [keyword.value for keyword in call.keywords if keyword.arg is None]
+    if len(found) != 1 or _is_of_keywords(module, found[0]):
+        return None
+    if any(True for part in outward(found[0]) for _ in _held(project, module, part, None, set())):
+        return None
+    get = ast.Attribute(found[0], "get", ast.Load())
+    return ast.Call(get, [ast.Constant("opt_level"), ast.Constant("O1")], [])
+
+
+def _is_of_keywords(module: Module, node: ast.expr) -> bool:
+    """Tell whether a name is that of the keywords that a function takes."""
+    bound = module.scopes.bound(node) if isinstance(node, ast.Name) else ()
+    above = (module.tree.parent(binding) for binding in bound if isinstance(binding, ast.arg))
+    return any(isinstance(up, ast.arguments) and up.kwarg is not None for up in above)
 
 
 def _written(module: Module, options: ast.Name, key: str) -> ast.expr | None:

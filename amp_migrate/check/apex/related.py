@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 
 from amp_migrate.check.apex.assumed import Initialize, guards
-from amp_migrate.facts.constants import is_false
+from amp_migrate.facts.constants import is_false, string
 from amp_migrate.facts.paths import tail
 from amp_migrate.flow.cfg.points import Kind
 from amp_migrate.project import Function
@@ -17,6 +17,7 @@ from amp_migrate.training.bindings import returned, values_of
 
 _Place = tuple[Function, ast.expr]
 _TRAINED = ("models", "optimizers")
+_SWITCHES = {"enabled": True, "opt_level": "O1"}
 _JUMPS = ast.Return | ast.Raise | ast.Break | ast.Continue
 
 
@@ -45,12 +46,31 @@ class Related:
             if known is None and any(told) and asked.isdisjoint(self._tests):
                 if names_behind(program, function, part):
                     return ast.unparse(part)
+            if any(self._is_other_entry(node) for node in _operands(part)):
+                return ast.unparse(part)
         for part in parts:
             behind = _Behind(program)
             found = behind.names([(function, part)])
             if found and not behind.unknown and not found & self._asked:
                 return ast.unparse(part)
         return None
+
+    def _is_other_entry(self, node: ast.expr) -> bool:
+        """Tell whether a dictionary is asked for an entry, and none that switches Apex of what `amp.initialize` unpacks."""
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            return False
+        if node.func.attr != "get" or not node.args or not self._unpacked:
+            return False
+        held, text = ast.unparse(node.func.value), ast.unparse(node)
+        known = {f"{held}.get({key!r}, {value!r})" for key, value in _SWITCHES.items()}
+        of_it = held in self._unpacked
+        return text not in known if of_it else string(node.args[0]) in _SWITCHES
+
+    @cached_property
+    def _unpacked(self) -> frozenset[str]:
+        """The dictionaries that `amp.initialize` unpacks."""
+        keywords = (k for item in self._every for k in item.call.keywords)
+        return frozenset(ast.unparse(k.value) for k in keywords if k.arg is None)
 
     @cached_property
     def _asked(self) -> frozenset[str]:

@@ -161,6 +161,7 @@ class Forwards:
         if item.trains and is_scaled(self.old, item):
             yield from self._scalers.differing(native, begun, False, DISABLED)
             yield from self._scalers.off(item, native)
+        if item.trains and (is_scaled(self.old, item) or isinstance(item.level, ast.Call)):
             yield from self._scalers.other(self.every, native, begun, self.new)
 
     def _prepares(self, at: Where, call: ast.Call) -> bool:

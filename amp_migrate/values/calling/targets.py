@@ -11,8 +11,11 @@ from amp_migrate.modules.model import Class, Function, Module
 from amp_migrate.values.abstract import concrete
 from amp_migrate.values.expressions import Expressions
 from amp_migrate.values.links.graph import MIDDLE
+from amp_migrate.values.links.upstream import EACH
 from amp_migrate.values.nodes import Nodes, enclosing_class
 from amp_migrate.values.objects import Bound, Fact, Instance, Partial
+
+_TAKING = frozenset({"pop", "popleft"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +49,20 @@ class Targets:
         if not found and isinstance(func, ast.Attribute):
             found = list(self._through_object(module, func))
         if not found:
-            node = self.expressions.node(module, func)
+            taken = self._taken_off(module, func)
+            node = self.expressions.node(module, func) if taken is None else taken
             found = (
                 list(self._held(self.nodes.graph.facts(node, MIDDLE))) if node is not None else []
             )
         return list(dict.fromkeys(found))
+
+    def _taken_off(self, module: Module, func: ast.expr) -> int | None:
+        """Return the node of any item of a collection that one is taken off to be called: ``acts.pop()()``."""
+        taken = func.func if isinstance(func, ast.Call) and not func.args else None
+        if not isinstance(taken, ast.Attribute) or taken.attr not in _TAKING:
+            return None
+        base = self.expressions.node(module, taken.value)
+        return None if base is None else self.nodes.graph.field(base, EACH)
 
     def forwards(self, module: Module, func: ast.expr) -> list[Target]:
         """Return the ``forward`` methods that calling a module object ends in."""

@@ -84,3 +84,57 @@ UNPACKED_OTHERWISE = tuple(
         '    known = options\n    known["opt_level"] = "O1"\n',
     )
 )
+
+_ASKED = """
+# file: train.py
+import torch
+import torch.nn.functional as F
+
+
+def main(loader, net, {given}):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    scaler = torch.cuda.amp.GradScaler(enabled={asked})
+    for x, y in loader:
+        optimizer.zero_grad()
+        with torch.cuda.amp.autocast(enabled=scaler.is_enabled()):
+            loss = F.mse_loss(net(x), y)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+
+main([(torch.randn(3, 4), torch.randn(3, 2))], torch.nn.Linear(4, 2), load("options.yaml"))
+"""
+_GIVEN = (
+    _BEFORE.replace('    options = {"opt_level": "O0"}\n', "")
+    .replace(_PUT, "")
+    .replace("import sys\n", "")
+    .replace("(4, 2))\n", '(4, 2), load("options.yaml"))\n')
+)
+
+
+def _asked(given: str, options: str) -> Training:
+    before = _GIVEN.replace("net):", f"net, {given}):").replace("**options", f"**{options}")
+    asked = f'{options}.get("opt_level", "O1") != "O0"'
+    faults = {
+        "of another level": f'{options}.get("opt_level", "O1") != "O1"',
+        "of another default": f'{options}.get("opt_level", "O0") != "O0"',
+        "of another entry": f'{options}.get("level", "O1") != "O0"',
+        "of another dictionary": 'net.get("opt_level", "O1") != "O0"',
+        "turned round": f'{options}.get("opt_level", "O1") == "O0"',
+        "on": "True",
+        "off": "False",
+    }
+    return Training(
+        f"the level of {options}, asked at run time",
+        files(before),
+        files(_ASKED.format(given=given, asked=asked)),
+        {name: ((asked, fault),) for name, fault in faults.items()},
+    )
+
+
+ASKED_AT_RUN_TIME = (
+    _asked("options", "options"),
+    _asked("config", 'config["amp"]'),
+    _asked("config", "config.amp.options"),
+)

@@ -1019,6 +1019,7 @@ ADVISED = (
         "write the options into the call of amp.initialize",
         (
             ("**options", 'opt_level="O1"'),
+            ("**json.load(file)", 'opt_level="O1"'),
             ('    options = {"opt_level": "O1"}\n    preset(options)\n', ""),
         ),
     ),
