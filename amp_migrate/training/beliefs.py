@@ -101,10 +101,8 @@ EVALUATES = re.compile(r"(^|_)(eval|evaluat(e|ion)|generate|infer(ence)?|predict
 EVALUATES_NOTHING = re.compile(
     r"(^|_)(build|can|create|export|fit|has|is|make|should|split|train|training|wrap)(_|$)"
 )
-
-MAKES_EVALUATOR = re.compile(
-    r"evaluator$", re.I
-)  # an object that runs the network, and does nothing with gradients
+# What they call so makes one that runs a network, and leaves gradients alone.
+MAKES_EVALUATOR = re.compile(r"evaluator$", re.I)
 
 # Functions that run the network or function that they are given, whatever they are called on: those of Python, of
 # torch.utils.checkpoint, torch.nn.parallel, torch.jit, torch.func and torch.optim. Results of the second set run it when
@@ -121,7 +119,7 @@ WRAPS_GIVEN = frozenset({"partial", "partialmethod", "trace", "vmap"})
 RUNS_FIRST = frozenset({"filter", "functools.reduce", "itertools.starmap", "map"})
 
 # What gives the items of what it is given, one by one, and shows how far it came.
-SHOWS_PROGRESS = {"tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "tqdm.tqdm_notebook"}
+SHOWS_PROGRESS = {"tqdm.auto.tqdm", "tqdm.notebook.tqdm", "tqdm.tqdm", "tqdm.tqdm_notebook"}
 
 # What goes through what it is given only as somebody goes through its result.
 LAZILY = frozenset(
