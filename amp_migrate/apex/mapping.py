@@ -19,7 +19,7 @@ from amp_migrate.apex.writes import (
     merged,
 )
 from amp_migrate.facts.constants import string
-from amp_migrate.facts.paths import LOOKS, outward
+from amp_migrate.facts.paths import LOOKS
 from amp_migrate.facts.tree import FunctionNode
 from amp_migrate.facts.variables import Variable, variable
 from amp_migrate.project import Module, Project
@@ -55,23 +55,6 @@ def entries(project: Project, module: Module, mapping: ast.expr, use: ast.AST) -
     if any(not isinstance(found.get(key), ast.Constant | None) for key in reader.late):
         return None
     return {key: at_use(mapping, key, value) for key, value in found.items()}
-
-
-def is_out_of_sight(project: Project, module: Module, mapping: ast.expr) -> bool:
-    """Tell whether nothing in sight writes out a mapping or what it is taken from, or hands it on as keywords."""
-    values = project.values
-    made: list[tuple[Module, ast.expr | ast.arg]] = [
-        (where, node)
-        for where, node in project.nodes(ast.Dict, ast.DictComp, ast.Call)
-        if not isinstance(node, ast.Call) or where.scopes.builtin(node.func) == "dict"
-    ]
-    made += [
-        (function.module, function.node.args.kwarg)
-        for function in project.functions()
-        if function.node is not None and function.node.args.kwarg is not None
-    ]
-    groups = {group for place in made for group in values.groups(*place)}
-    return all(groups.isdisjoint(values.groups(module, part)) for part in outward(mapping))
 
 
 class _Reader:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from amp_migrate.apex.levels import ALL, chosen, possible
-from amp_migrate.apex.mapping import entries, is_out_of_sight
+from amp_migrate.apex.mapping import entries
 from amp_migrate.apex.sites import Site
 from amp_migrate.apex.writes import Entries, at_run_time
 from amp_migrate.facts.constants import filled, is_false, is_none, is_true, number
@@ -15,6 +15,7 @@ from amp_migrate.facts.paths import path
 from amp_migrate.flow.condition import FALSE, TRUE, Condition, conjunction, negate, speller
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Project
+from amp_migrate.values.unwritten import is_out_of_sight
 
 Spell = Callable[[ast.expr], str]
 Constant = Callable[[ast.expr], ast.Constant | None]
@@ -163,8 +164,10 @@ def _unpacked(project: Project, site: Site, mapping: ast.expr, segment: Spell) -
     held = entries(project, site.module, mapping, site.call)
     if held is not None and set(held) <= set(PARAMETERS[2:]):
         return held
-    if held is None and _is_place(mapping) and is_out_of_sight(project, site.module, mapping):
-        return None
+    modules = project.modules.values()
+    if held is None and _is_place(mapping):
+        if is_out_of_sight(project.values, modules, site.module, mapping):
+            return None
     raise Cannot(
         "AMP909",
         *site.at,

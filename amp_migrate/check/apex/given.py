@@ -10,6 +10,7 @@ from amp_migrate.facts.scopes import ScopeNode, assigned
 from amp_migrate.project import Class, Module, Project
 from amp_migrate.training.bindings import returned
 from amp_migrate.training.origins.meant import meant
+from amp_migrate.values.unwritten import is_out_of_sight
 
 POSITIONS = {"loss_scale": 8, "min_loss_scale": 12, "max_loss_scale": 13}
 
@@ -128,19 +129,14 @@ def given(module: Module, call: ast.Call, name: str, place: int) -> ast.expr | N
 def asked(project: Project, module: Module, call: ast.Call) -> ast.expr | None:
     """Return what asks the one dictionary that a call unpacks for the opt_level, where no file writes it out."""
     found = [keyword.value for keyword in call.keywords if keyword.arg is None]
-    if len(found) != 1 or _is_of_keywords(module, found[0]):
+    if len(found) != 1 or not is_out_of_sight(
+        project.values, project.modules.values(), module, found[0]
+    ):
         return None
     if any(True for part in outward(found[0]) for _ in _held(project, module, part, None, set())):
         return None
     get = ast.Attribute(found[0], "get", ast.Load())
     return ast.Call(get, [ast.Constant("opt_level"), ast.Constant("O1")], [])
-
-
-def _is_of_keywords(module: Module, node: ast.expr) -> bool:
-    """Tell whether a name is that of the keywords that a function takes."""
-    bound = module.scopes.bound(node) if isinstance(node, ast.Name) else ()
-    above = (module.tree.parent(binding) for binding in bound if isinstance(binding, ast.arg))
-    return any(isinstance(up, ast.arguments) and up.kwarg is not None for up in above)
 
 
 def _written(module: Module, options: ast.Name, key: str) -> ast.expr | None:

@@ -194,6 +194,21 @@ def above(receiver: Receiver, needed: list[ast.AST]) -> ast.stmt:
     return top
 
 
+def outlasting(receiver: Receiver, top: ast.stmt, receivers: Iterable[Receiver]) -> ast.stmt:
+    """Return the loop around a statement whose later rounds go on with what a call gave, else the statement itself."""
+    given = defs(receiver.statement)
+    calls = {r.statement for r in receivers}
+    for level in levels(receiver.tree, top):
+        if isinstance(level, ast.For | ast.AsyncFor | ast.While):
+            parts: list[ast.AST] = [
+                p for p in walk(level) if isinstance(p, ast.stmt) and not hasattr(p, "body")
+            ]
+            parts += [p.target for p in walk(level) if isinstance(p, ast.For | ast.AsyncFor)]
+            own = set[str]().union(*(defs(part) for part in parts if part not in calls))
+            top = level if given.isdisjoint(own) else top
+    return top
+
+
 def bare(text: str) -> str:
     """Take the parentheses off a tuple that stands in them."""
     if (

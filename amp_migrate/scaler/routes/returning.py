@@ -24,6 +24,7 @@ from amp_migrate.scaler.routes.received import (
     gives,
     is_object,
     on_every_way,
+    outlasting,
     receives,
     settings,
     superseded,
@@ -87,9 +88,10 @@ class Returning:
         return self._home.users.get(receiver.function, [])
 
     def late(self) -> Iterator[tuple[Receiver, ast.stmt]]:
-        """Yield the receivers whose call does not precede every use, with the statement around it that does."""
+        """Yield the receivers where some use is preceded by no call, with the statement around one that precedes all."""
         named = [r for r in self.received() if r.name != SPARE and "." not in r.name]
         tops: set[ast.stmt] = set()
+        before: set[ast.stmt] = set()
         for receiver in named:
             uses = self._uses(receiver)
             top = above(receiver, uses)
@@ -97,8 +99,12 @@ class Returning:
             if top in tops or on_every_way(top, beside):
                 continue
             tops.add(top)
-            if not all(dominates(receiver.tree, receiver.statement, use) for use in uses):
-                yield receiver, top
+            given = [receiver, *(r for r in beside if r.name == receiver.name and not r.other_arm)]
+            if not all(any(dominates(r.tree, r.statement, use) for r in given) for use in uses):
+                top = outlasting(receiver, top, beside)
+                if top not in before:
+                    before.add(top)
+                    yield receiver, top
 
     def conditional(self, giver: Function) -> bool:
         """Tell whether a function that makes the scaler is called on some paths of a receiver only."""
