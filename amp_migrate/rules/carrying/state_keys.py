@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -27,6 +28,9 @@ class StateKeys:
     kept: bool
 
 
+_APEX_WORD = re.compile(r"(apex_amp|amp|apex)_|_(apex_amp|amp|apex)")
+
+
 def state_keys(project: Project, sites: list[Site]) -> StateKeys:
     """Find the keys of the sites that save and load the state."""
     own = {site: _keys(site) for site in sites}
@@ -46,7 +50,10 @@ def state_keys(project: Project, sites: list[Site]) -> StateKeys:
 
 
 def native_key(text: str) -> str:
-    """Return the string literal of a checkpoint key with `amp` (or `apex`) in it spelt `scaler`."""
+    """Return the string literal of a checkpoint key with `amp` (or `apex`) in it spelt `scaler`, or left out beside that."""
+    if "scaler" in text:
+        shorter = _APEX_WORD.sub("", text)
+        text = shorter if "scaler" in shorter else text
     return text.replace("apex_amp", "scaler").replace("amp", "scaler").replace("apex", "scaler")
 
 

@@ -75,6 +75,10 @@ class Inits:
             if makers:
                 before = _before(self.project, function, call.call)
                 return any(_leads_to(self.project, node, makers) for node in before)
+        every = set(self.sites)
+        if any(_leads_to(self.project, node, every) for node in function.calls):
+            before = _before(self.project, function, call.call)
+            return any(_leads_to(self.project, node, every) for node in before)
         above |= {function}
         outer = (site for site in self.project.callers(function) if site.function not in above)
         return all(self.made_before(site, above) for site in outer)
