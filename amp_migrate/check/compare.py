@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from amp_migrate.check.apex.assumed import Initialize, initializes
 from amp_migrate.check.casts.conditions.answers import answered
+from amp_migrate.check.casts.conditions.parts import unequal
 from amp_migrate.check.casts.forwards import Forwards
 from amp_migrate.check.casts.networks import Networks
 from amp_migrate.check.events.beside import altered
@@ -112,6 +113,7 @@ def compare(before: Program, after: Program, claims: Claims) -> Comparison:
         *foreign(old, new, claims),
         *saved_apart(old, new, every),
         *answered(old, new, every, claims),
+        *unequal(old, new, every),
     )
     for name, difference in (*forwards.differences(), *others):
         found.append(Parted(name, difference))
