@@ -73,6 +73,15 @@ def term(node: ast.expr) -> Term | None:
 @lru_cache(maxsize=1 << 14)
 def compared(node: ast.Compare) -> tuple[Term | None, bool]:
     """Return the term of a comparison of two, made positive, and whether it was positive."""
+    parity = _parity(node)
+    if parity is not None:
+        even, odd = parity
+        found, positive = _positive(even)
+        return found, positive is not odd
+    return _positive(node)
+
+
+def _positive(node: ast.Compare) -> tuple[Term | None, bool]:
     op = type(node.ops[0])
     positive = _NEGATED.get(op, op)
     reads: set[Operand] = set()
@@ -81,6 +90,25 @@ def compared(node: ast.Compare) -> tuple[Term | None, bool]:
     if found is not None and positive is ast.Is:
         found = found.of_object()
     return found, op is positive
+
+
+def _parity(node: ast.Compare) -> tuple[ast.Compare, bool] | None:
+    """Return the question whether a counter is even, and whether a comparison of its remainder by 2 asks if it is odd."""
+    left, right, op = node.left, node.comparators[0], node.ops[0]
+    if not isinstance(left, ast.BinOp) or not isinstance(left.op, ast.Mod):
+        return None
+    rest = _number(right)
+    if not isinstance(op, ast.Eq | ast.NotEq) or _number(left.right) != 2 or rest not in (0, 1):
+        return None
+    counter, more = left.left, 0.0
+    while isinstance(counter, ast.BinOp) and isinstance(counter.op, ast.Add | ast.Sub):
+        number = _number(counter.right)
+        if number is None:
+            break
+        counter, more = counter.left, more + number
+    even = ast.BinOp(counter, ast.Mod(), left.right)
+    odd = (rest - more) % 2 == 1
+    return ast.Compare(even, [op], [ast.Constant(0)]), odd
 
 
 def _bound(node: ast.Compare, op: type[ast.cmpop]) -> Bound | None:

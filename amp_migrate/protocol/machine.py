@@ -79,3 +79,14 @@ class FollowsObjects(Protocol):
 
     def end(self, state: Hashable, before: Hashable) -> Hashable:
         """Return the state behind a function; `before` is that in front of it."""
+
+
+@runtime_checkable
+class FollowsTests(Protocol):
+    """What a machine has besides where it matters which tests came out, and that a loop has ended."""
+
+    def ended(self, state: Hashable) -> Hashable:
+        """Return the state where a loop has no item left."""
+
+    def tested(self, state: Hashable, test: ast.expr) -> Hashable:
+        """Return the state behind a test."""

@@ -14,7 +14,7 @@ from amp_migrate.protocol.code.exceptions import RAISED
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.code.programs import Entry
 from amp_migrate.protocol.faults import Breach, Fault
-from amp_migrate.protocol.machine import Machine
+from amp_migrate.protocol.machine import FollowsTests, Machine
 from amp_migrate.protocol.run.memory import Memory
 from amp_migrate.protocol.run.runs import Breached, Here, Key, Start, State, Summary
 from amp_migrate.protocol.run.ways import Ways
@@ -50,6 +50,7 @@ class Run:
         self._absent: dict[Edge, Event | None] = {}
         self._called: dict[ast.Call, tuple[bool, bool]] = {}
         self._within = Within(program, machine, memory, self._wait)
+        self._tests = machine if isinstance(machine, FollowsTests) else None
 
     def faults(self) -> list[Fault]:
         """Return the breaches that some path shows, one for each node."""
@@ -171,6 +172,10 @@ class Run:
 
     def _told(self, function: Function, edge: Edge, state: Hashable) -> Iterable[Hashable]:
         """Return the states in which a test comes out as on an edge."""
+        if self._tests is not None:
+            over = edge.source.kind is Kind.NEXT and edge.kind in _OVER
+            state = self._tests.ended(state) if over else state
+            state = state if edge.test is None else self._tests.tested(state, edge.test)
         if edge.test is None:
             return (state,)
         if edge not in self._absent:
