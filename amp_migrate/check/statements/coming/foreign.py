@@ -14,10 +14,11 @@ from amp_migrate.check.statements.coming.native import Native
 from amp_migrate.check.statements.parts import Held, Part, decorators, parts, without
 from amp_migrate.facts.below import children, every
 from amp_migrate.facts.constants import is_none, string
-from amp_migrate.facts.paths import tail
+from amp_migrate.facts.paths import acts, calls_anything, tail
 from amp_migrate.facts.scopes import assigned, targets_of
 from amp_migrate.project import Function
 from amp_migrate.project.reach import where_named
+from amp_migrate.protocol.calls.standing import standing_of
 from amp_migrate.protocol.faults import Place
 from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS
 
@@ -163,12 +164,17 @@ class _Brought:
                 return given if func.attr in _OF_SCALER or self._was_set(given) else None
         elif module.scopes.builtin(func) in _TELLS:
             return given
-        if self._is_brought(call):
+        if self._is_brought(call) or self._answers(call):
             return given
         called = self._new.project.external(module, func)
         event = self._new.labels.of_call(function, call) is not None
         native = event or called in _OF_TORCH or self._native.itself(function, call)
         return given if native else None
+
+    def _answers(self, call: ast.Call) -> bool:
+        """Tell whether all that a function does is to look at values: ``def use_amp(): return args.fp16``."""
+        answer = standing_of(self._new.program).answers.spelt(call)
+        return answer is not call and not calls_anything(answer) and not acts(answer)
 
     def _goes_on(self, function: Function, func: ast.Attribute) -> bool:
         """Tell whether a method is called on a variable that holds what the old text called such a method on at once."""
