@@ -131,7 +131,10 @@ class _Upwards:
         if self._disabled.runs(function) and not self._disabled.borrows(function):
             return False
         told = context.casts.told(function, region.first, training=False)
-        return told is not None and (told.by_scaler or not _runs_without_apex(context, region))
+        if told is None or told.by_scaler:
+            return told is not None
+        left_out = any(True for _ in context.casts.untold(function, region.first))
+        return not left_out and not _runs_without_apex(context, region)
 
     def _led_by(self, function: Function) -> list[tuple[CallSite, Region | None]]:
         """Return the calls of a function that run once AMP is on, with the statements that can be cast for them."""
