@@ -33,9 +33,10 @@ def zeroes_nowhere(unit: Unit) -> bool:
 
 
 def piling_up(unit: Unit) -> list[Step]:
-    """Return the steps of windows whose loops never zero gradients, which pile up there until something around them does."""
+    """Return the steps whose loops never zero gradients, which pile up there until something around them does."""
     alive = _Alive(unit)
-    return [window.step for window in windows(unit) if _piles(unit, window.step, alive)]
+    steps = dict.fromkeys((*(window.step for window in windows(unit)), *unit.live_steps()))
+    return [step for step in steps if _piles(unit, step, alive)]
 
 
 def _piles(unit: Unit, step: Step, alive: _Alive) -> bool:

@@ -1,8 +1,8 @@
-"""`zero_grad` that is missing, stands between backward and step, or leaves out the first step.
+"""`zero_grad` that is missing, stands between backward and step, or leaves out some steps.
 
 ## What it does
 Puts `zero_grad()` behind the step: moved from between backward and step, added where nothing zeroes, or nothing in the
-loop of the step, or taken out of an `if i > 0:`.
+loop of the step or on some way to the next one, or taken out of an `if i > 0:`.
 
 ## Why
 Between backward and step it throws the gradients away. Missing, all gradients pile up; under a GradScaler the
@@ -31,9 +31,16 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from amp_migrate.placement.reads.nowhere import piling_up, zeroes_nowhere
-from amp_migrate.placement.reads.zeroing import after_some_steps, before_step, leaves_first
+from amp_migrate.placement.reads.zeroing import (
+    after_some_steps,
+    before_step,
+    every_micro_batch,
+    leaves_first,
+)
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Hoist, Insert, Move, Status
+from amp_migrate.protocol.certain.used_again import Rewritten, used_again
+from amp_migrate.protocol.code.program import program_of
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.training.steps import Step, outermost_anchor
 
@@ -43,8 +50,9 @@ RULE = Rule("AMP204", "zero_grad is missing or precedes the step", Safety.CHANGE
 def decide(context: Context) -> Iterator[Decision]:
     """Move or add zero_grad."""
     enabled = context.settings.enabled(RULE.code)
+    again = _used_again(context)
     for step, test in after_some_steps(context.unit):
-        if not enabled or not leaves_first(step, test):
+        if not enabled or not (leaves_first(step, test) or step in again):
             raise _cleared_at_times(step, test)
     if not enabled:
         return
@@ -57,7 +65,8 @@ def decide(context: Context) -> Iterator[Decision]:
             "zero_grad between backward and step threw the gradients away; it moves behind the step"
         )
         yield decision(RULE, Status.FIXED, zeroing.module, zeroing.statement, message, [move])
-    for step, test in after_some_steps(context.unit):
+    hoisted = [found for found in after_some_steps(context.unit) if leaves_first(*found)]
+    for step, test in hoisted:
         message = (
             "the second step used the gradients of the first again; zero_grad follows every step"
         )
@@ -70,7 +79,38 @@ def decide(context: Context) -> Iterator[Decision]:
         message = (
             "nothing in its loop zeroes the gradients, which piled up; a zero_grad follows the step"
         )
-        yield from _added(piling_up(context.unit), message)
+        piling = piling_up(context.unit)
+        yield from _added(piling, message)
+        mended = [*piling, *(s for s, _ in hoisted), *(z.step for z in before_step(context.unit))]
+        message = "a later step took the gradients of this one again, which nothing cleared on the way; a zero_grad follows it"
+        yield from _added([step for step in again if step not in mended], message)
+        message = (
+            "a zero_grad follows this step as well, as it no longer stands at every micro-batch"
+        )
+        more = [step for step in _used_again(context, moved=True) if step not in again]
+        for step in (step for step in more if step not in mended):
+            texts = [
+                z.module.tree.segment(z.statement)
+                for z in every_micro_batch(context.unit)
+                if z.step.function is step.function
+            ]
+            yield from _added([step], message, texts[0] if len(texts) == 1 else "")
+
+
+def _used_again(context: Context, *, moved: bool = False) -> list[Step]:
+    """Return the steps whose gradients a later step takes once more, as they are or where a zero_grad has `moved`."""
+    if context.casts.never:
+        return []
+    enabled = moved and context.settings.enabled("AMP201")
+    moves = list(every_micro_batch(context.unit)) if enabled else []
+    rewritten = Rewritten(
+        frozenset(node for zeroing in moves for node in ast.walk(zeroing.statement)),
+        frozenset(zeroing.step.call for zeroing in moves),
+    )
+    if moved and not moves:
+        return []
+    nodes = used_again(program_of(context.unit.project), rewritten)
+    return [s for s in context.unit.steps if s.call in nodes and not context.is_gone(s.call)]
 
 
 def _cleared_at_times(step: Step, test: ast.If) -> Cannot:
@@ -84,10 +124,10 @@ def _cleared_at_times(step: Step, test: ast.If) -> Cannot:
     )
 
 
-def _added(steps: Iterable[Step], message: str) -> Iterator[Decision]:
-    """Put a zero_grad behind steps, where there is none."""
+def _added(steps: Iterable[Step], message: str, spelt: str = "") -> Iterator[Decision]:
+    """Put a zero_grad behind steps, where there is none; `spelt` as another one is."""
     for step in steps:
-        text = f"{step.tree.segment(step.optimizer)}.zero_grad()"
+        text = spelt or f"{step.tree.segment(step.optimizer)}.zero_grad()"
         if step.anchor is not step.tree.statement(step.call):
             loop = step.anchor
             head = f"for {step.tree.segment(loop.target)} in {step.tree.segment(loop.iter)}:"  # type: ignore[attr-defined]

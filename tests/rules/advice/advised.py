@@ -1239,16 +1239,6 @@ ADVISED = (
         ),
     ),
     Advised(
-        "refused/zero_grad_behind_some_steps",
-        "call optimizer.zero_grad() behind every step",
-        (
-            (
-                "        if i % 3 == 2:\n            optimizer.zero_grad()\n",
-                "        optimizer.zero_grad()\n",
-            ),
-        ),
-    ),
-    Advised(
         "refused/scaler_anew_in_each_fold",
         "call amp.initialize once, before the training loop",
         (
