@@ -39,6 +39,7 @@ from amp_migrate.placement.reads.zeroing import (
 )
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Hoist, Insert, Move, Status
+from amp_migrate.project.order import inside
 from amp_migrate.protocol.certain.used_again import Rewritten, used_again
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.rules.base import Context, Rule, Safety, decision
@@ -105,7 +106,12 @@ def _used_again(context: Context, *, moved: bool = False) -> list[Step]:
     moves = list(every_micro_batch(context.unit)) if enabled else []
     rewritten = Rewritten(
         frozenset(node for zeroing in moves for node in ast.walk(zeroing.statement)),
-        frozenset(zeroing.step.call for zeroing in moves),
+        frozenset(
+            step.call
+            for zeroing in moves
+            for step in context.unit.steps_of(zeroing.step.function)
+            if inside(step.tree, step.call, outermost_anchor(zeroing.step))
+        ),
     )
     if moved and not moves:
         return []
