@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from amp_migrate.apex.sites import Kind
 from amp_migrate.autocast.disabled import Disabled
 from amp_migrate.autocast.evaluated.gathered import gathered
 from amp_migrate.autocast.evaluated.inference import (
@@ -133,7 +134,8 @@ class _Upwards:
         told = context.casts.told(function, region.first, training=False)
         if told is None or told.by_scaler:
             return told is not None
-        left_out = any(True for _ in context.casts.untold(function, region.first))
+        own = any(s.function is function for s in context.unit.of(Kind.INITIALIZE))
+        left_out = not own and bool(context.casts.untold(function, region.first))
         return not left_out and not _runs_without_apex(context, region)
 
     def _led_by(self, function: Function) -> list[tuple[CallSite, Region | None]]:

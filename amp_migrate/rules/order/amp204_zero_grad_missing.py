@@ -113,8 +113,9 @@ def _used_again(context: Context, *, moved: bool = False) -> list[Step]:
             if inside(step.tree, step.call, outermost_anchor(zeroing.step))
         ),
     )
-    if moved and not moves:
-        return []
+    direct = {step.call for step in context.unit.steps}
+    if moved and not (moves and all(zeroing.step.call in direct for zeroing in moves)):
+        return []  # a step by a helper, behind whose call the zero_grad goes
     nodes = used_again(program_of(context.unit.project), rewritten)
     return [s for s in context.unit.steps if s.call in nodes and not context.is_gone(s.call)]
 

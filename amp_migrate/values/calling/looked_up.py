@@ -45,7 +45,8 @@ class LookedUp:
     ) -> list[tuple[Module, ast.Call, Function]]:
         """Return the calls of what is looked up by a name that is not told, with the methods that each may run.
 
-        Where it is held, the methods are what is held. Those behind which the lookup itself runs are none of them.
+        Where it is held, the methods are what is held, unless only attributes of it are read, as on the way down a network.
+        Those behind which the lookup itself runs are none of them.
         """
         found: list[tuple[Module, ast.Call, Function]] = []
         for module, call, base, name in self._computed(modules):
@@ -65,7 +66,9 @@ class LookedUp:
             if isinstance(up, ast.Call) and up.func is call:
                 run = dict.fromkeys(m for m, _ in methods)
                 found += [(module, up, m) for m in run if fits(CallSite(function, up, True), m)]
-            elif (held := self._expressions.node(module, call)) is not None:
+            elif (held := self._expressions.node(module, call)) is not None and _goes_on(
+                module, call
+            ):
                 for method, cls in methods:
                     self._graph.state(held, Bound(method, cls))
         return found
@@ -104,6 +107,27 @@ class LookedUp:
                 self._linked.add((call, method))
                 self._passing.arguments(module, site, Target(method, bound=True))
         return []
+
+
+def _goes_on(module: Module, call: ast.Call) -> bool:
+    """Tell whether what is looked up may be called, by whatever name: it is more than what attributes are read of."""
+    up = module.tree.parent(call)
+    if not isinstance(up, ast.Assign) or not all(isinstance(t, ast.Name) for t in up.targets):
+        return True
+    targets = [target for target in up.targets if isinstance(target, ast.Name)]
+    reads = [r for t in targets for r in module.scopes.reads(module.scopes.owner(t), t.id)]
+    return not all(_is_walked(module, read) for read in reads)
+
+
+def _is_walked(module: Module, name: ast.Name) -> bool:
+    """Tell whether an attribute or item of a variable is read or looked up there."""
+    up = module.tree.parent(name)
+    if isinstance(up, ast.Subscript):
+        return up.value is name
+    if isinstance(up, ast.Attribute):
+        return not isinstance(module.tree.parent(up), ast.Call)
+    found = looked_up(up) if up is not None else None
+    return found is not None and found[0] is name
 
 
 def _callers(
