@@ -5,10 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from amp_migrate.facts.paths import path
+from amp_migrate.facts.paths import path, tail
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.modules.lookup import Lookup, Meaning
 from amp_migrate.modules.model import Class, Module
+
+_OPTIMIZES = frozenset({"step", "zero_grad"})
+_TAKES_OPTIMIZER = frozenset({"master_params", "scale_loss", "unscale_"})
 
 
 def fields(lookup: Lookup, module: Module, func: ast.expr) -> list[str]:
@@ -64,13 +67,25 @@ def is_values(node: ast.expr) -> bool:
 
 
 def stands_in_turn(module: Module, target: ast.expr, value: ast.expr) -> bool:
-    """Tell whether a variable is another name of one object, and elsewhere of another one that is no part of it."""
+    """Tell whether a variable is another name of one optimizer, and elsewhere of another one that is no part of it."""
     own = spelt(value)
     if own is None or not isinstance(target, ast.Name) or _is_part(own, target.id):
+        return False
+    if not any(
+        _optimizes(module, n) for n in module.scopes.reads(module.scopes.owner(target), target.id)
+    ):
         return False
     bound = (assigned(module.tree, b) for b in module.scopes.bound(target) if b is not target)
     others = (spelt(given) for given in bound if given is not None)
     return any(t and not _is_part(t, own) and not _is_part(own, t) for t in others)
+
+
+def _optimizes(module: Module, name: ast.Name) -> bool:
+    """Tell whether a variable is used there as an optimizer is."""
+    up = module.tree.parent(name)
+    if isinstance(up, ast.Attribute):
+        return up.attr in _OPTIMIZES
+    return isinstance(up, ast.Call) and tail(up) in _OPTIMIZES | _TAKES_OPTIMIZER
 
 
 def spelt(node: ast.expr) -> str | None:
