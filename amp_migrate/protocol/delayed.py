@@ -107,12 +107,10 @@ def delayed(program: Program) -> tuple[Delayed, ...]:
         for delay in _delays(program, function, event.node):
             waiting |= named[event.node]
             asked |= names_in(delay)
-    asked = {n for _, test in standing_of(program).behind(asked) for n in names_in(test)} | asked
-    asked -= (
-        {function.receiver for function in program.relevant if function.receiver}
-        if waiting
-        else set()
-    )
+    if not waiting:
+        return ()
+    asked |= {n for _, test in standing_of(program).behind(asked) for n in names_in(test)}
+    asked -= {function.receiver for function in program.relevant if function.receiver}
     part = program.of_gradients
     search, programs = Search(part, CertainMemory(part)), Programs(part)
     found: dict[Delayed, None] = {}

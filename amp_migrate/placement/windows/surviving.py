@@ -18,7 +18,7 @@ from amp_migrate.protocol.code.turns import turns_of
 from amp_migrate.training.bindings import generators, is_generator
 from amp_migrate.training.origins.constants import settled
 from amp_migrate.training.origins.switches import feasible
-from amp_migrate.training.steps import Backward
+from amp_migrate.training.steps import Backward, Step
 
 
 def survive(unit: Unit, function: Function, stepping: ast.AST, test: ast.If) -> bool:
@@ -36,6 +36,12 @@ def survive(unit: Unit, function: Function, stepping: ast.AST, test: ast.If) -> 
         if in_branch(function.module.tree, stepping, branch):
             avoided += [point for stmt in branch for point in graph.within(stmt)]
     return onward(unit, function, start[:1], avoided) is not None
+
+
+def leaves(unit: Unit, step: Step) -> bool:
+    """Tell whether a later backward may add to the gradients that a step took, as some way clears none."""
+    here = points_of(unit.project, step.function, step.call)[-1:]
+    return onward(unit, step.function, here, []) is not None
 
 
 def stay(unit: Unit, backward: Backward) -> bool:

@@ -37,6 +37,7 @@ from amp_migrate.placement.reads.zeroing import (
     every_micro_batch,
     leaves_first,
 )
+from amp_migrate.placement.windows.surviving import leaves
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Hoist, Insert, Move, Status
 from amp_migrate.project.order import inside
@@ -116,6 +117,8 @@ def _used_again(context: Context, *, moved: bool = False) -> list[Step]:
     direct = {step.call for step in context.unit.steps}
     if moved and not (moves and all(zeroing.step.call in direct for zeroing in moves)):
         return []  # a step by a helper, behind whose call the zero_grad goes
+    if not moved and not any(leaves(context.unit, s) for s in context.unit.live_steps()):
+        return []
     nodes = used_again(program_of(context.unit.project), rewritten)
     return [s for s in context.unit.steps if s.call in nodes and not context.is_gone(s.call)]
 
