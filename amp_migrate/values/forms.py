@@ -68,16 +68,18 @@ def is_values(node: ast.expr) -> bool:
 
 def stands_in_turn(module: Module, target: ast.expr, value: ast.expr) -> bool:
     """Tell whether a variable is another name of one optimizer, and elsewhere of another one that is no part of it."""
+    others = module.scopes.bound(target) if isinstance(target, ast.Name) else []
+    if not isinstance(target, ast.Name) or len(others) < 2:
+        return False
     own = spelt(value)
-    if own is None or not isinstance(target, ast.Name) or _is_part(own, target.id):
+    if own is None or _is_part(own, target.id):
         return False
-    if not any(
-        _optimizes(module, n) for n in module.scopes.reads(module.scopes.owner(target), target.id)
-    ):
+    reads = module.scopes.reads(module.scopes.owner(target), target.id)
+    if not any(_optimizes(module, read) for read in reads):
         return False
-    bound = (assigned(module.tree, b) for b in module.scopes.bound(target) if b is not target)
-    others = (spelt(given) for given in bound if given is not None)
-    return any(t and not _is_part(t, own) and not _is_part(own, t) for t in others)
+    bound = (assigned(module.tree, b) for b in others if b is not target)
+    texts = (spelt(given) for given in bound if given is not None)
+    return any(t and not _is_part(t, own) and not _is_part(own, t) for t in texts)
 
 
 def _optimizes(module: Module, name: ast.Name) -> bool:

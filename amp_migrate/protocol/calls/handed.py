@@ -10,6 +10,7 @@ from amp_migrate.facts.paths import path, tail
 from amp_migrate.flow.assumption import Assumption, Known
 from amp_migrate.flow.terms import Aspect, Operand, Term
 from amp_migrate.project import Function
+from amp_migrate.project.once import once
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.contexts import is_off
 from amp_migrate.training.events import Event
@@ -150,6 +151,9 @@ class Handed:
                 numbers = objects.optimizers_of(module, given)
                 if len(numbers) == 1:
                     yield name, next(iter(numbers))
+
+
+handed_of = once(Handed)
 
 
 def _is_of_off(call: ast.Call, known: Assumption) -> bool:

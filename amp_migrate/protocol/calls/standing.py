@@ -11,7 +11,7 @@ from amp_migrate.facts.closure import closure
 from amp_migrate.project import Function
 from amp_migrate.project.once import once
 from amp_migrate.protocol.calls.answers import Answers
-from amp_migrate.protocol.calls.handed import Handed
+from amp_migrate.protocol.calls.handed import handed_of
 from amp_migrate.protocol.code.program import Program
 
 Stands = tuple[str, ast.expr]
@@ -23,7 +23,7 @@ class Standing:
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._handed = Handed(program)
+        self._handed = handed_of(program)
         self.answers = Answers(program.project)
 
     def given(self, call: ast.Call, callee: Function) -> Iterator[Stands]:

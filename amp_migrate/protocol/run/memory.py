@@ -14,7 +14,7 @@ from amp_migrate.flow.refine import refine
 from amp_migrate.flow.terms import Aspect, Operand, Term
 from amp_migrate.project import Class, Function
 from amp_migrate.project.once import once
-from amp_migrate.protocol.calls.handed import Handed
+from amp_migrate.protocol.calls.handed import handed_of
 from amp_migrate.protocol.calls.renaming import renamed, root_of, same_names
 from amp_migrate.protocol.calls.standing import standing_of
 from amp_migrate.protocol.code.course import Course
@@ -37,7 +37,7 @@ from amp_migrate.protocol.run.remembered.shared import (
 from amp_migrate.protocol.run.remembered.stores import Stores
 from amp_migrate.training.events import Event
 
-_course, _visits, _turns, _handed = once(Course), once(Visits), once(Turns), once(Handed)
+_course, _visits, _turns = once(Course), once(Visits), once(Turns)
 _counters, _stores, _aliases = once(Counters), once(Stores), once(Aliases)
 _meanings = cache(Meanings)
 
@@ -58,7 +58,7 @@ class Memory:
         self.course = _course(program)
         self.visits = _visits(program)
         self.turns = _turns(program)
-        self.handed = _handed(program)
+        self.handed = handed_of(program)
         self.counters = _counters(program)
         self._meanings = _meanings(standing_of(program))
         self._stores = _stores(program.project)

@@ -53,12 +53,14 @@ def decide(context: Context) -> Iterator[Decision]:
     """Move or add zero_grad."""
     enabled = context.settings.enabled(RULE.code)
     again = _used_again(context)
-    for step, test in after_some_steps(context.unit):
+    at_times = list(after_some_steps(context.unit))
+    for step, test in at_times:
         if not enabled or not (leaves_first(step, test) or step in again):
             raise _cleared_at_times(step, test)
     if not enabled:
         return
-    for zeroing in before_step(context.unit):
+    early = list(before_step(context.unit))
+    for zeroing in early:
         tree = zeroing.module.tree
         move = Move(
             tree.span(zeroing.statement), tree.span(outermost_anchor(zeroing.step)), after=True
@@ -67,7 +69,7 @@ def decide(context: Context) -> Iterator[Decision]:
             "zero_grad between backward and step threw the gradients away; it moves behind the step"
         )
         yield decision(RULE, Status.FIXED, zeroing.module, zeroing.statement, message, [move])
-    hoisted = [found for found in after_some_steps(context.unit) if leaves_first(*found)]
+    hoisted = [found for found in at_times if leaves_first(*found)]
     for step, test in hoisted:
         message = (
             "the second step used the gradients of the first again; zero_grad follows every step"
@@ -83,7 +85,7 @@ def decide(context: Context) -> Iterator[Decision]:
         )
         piling = piling_up(context.unit)
         yield from _added(piling, message)
-        mended = [*piling, *(s for s, _ in hoisted), *(z.step for z in before_step(context.unit))]
+        mended = [*piling, *(s for s, _ in hoisted), *(z.step for z in early)]
         message = "a later step took the gradients of this one again, which nothing cleared on the way; a zero_grad follows it"
         yield from _added([step for step in again if step not in mended], message)
         message = (

@@ -13,7 +13,7 @@ from amp_migrate.modules.model import CallSite, Class, Function, Module
 from amp_migrate.values.abstract import concrete, topmost
 from amp_migrate.values.calling.decorators import Decorators
 from amp_migrate.values.calling.entered import Entered
-from amp_migrate.values.calling.lambdas import Lambdas
+from amp_migrate.values.calling.lambdas import Lambdas, maps_of
 from amp_migrate.values.calling.looked_up import LookedUp
 from amp_migrate.values.calling.passing import LAUNCHERS, Passing, launched
 from amp_migrate.values.calling.results import Results
@@ -72,14 +72,15 @@ class Calls:
         self._looked_up.give(modules)
         pending = [pair for module in modules for pair in self._static(module)]
         stores = [store for module in modules for store in stores_of(module)]
+        maps = [pair for module in modules for pair in maps_of(module)]
         called = frozenset(self.sites)
-        self._rounds(modules, pending, stores, called)
+        self._rounds(modules, pending, stores, maps, called)
         version = self.graph.version
         untold = self._looked_up.untold(modules, self.sites)
         for module, call, method in untold:
             self._link(module, call, Target(method, bound=True))
         if untold or self.graph.version != version:
-            self._rounds(modules, pending, stores, called)
+            self._rounds(modules, pending, stores, maps, called)
         self._meeting = Meeting(modules, self.nodes.lookup)
         self._unknown([pair for pair in pending if pair[1] not in self.reached])
         for module, call in self._initializers:
@@ -90,6 +91,7 @@ class Calls:
         modules: Sequence[Module],
         pending: Sequence[tuple[Module, ast.Call]],
         stores: list[Store],
+        maps: Sequence[tuple[Module, ast.Call]],
         called: frozenset[Function],
     ) -> None:
         """Let objects and what is called reach each other, until nothing new is reached."""
@@ -99,7 +101,7 @@ class Calls:
             self._results.resolve(self.reached)
             self._tools.store(stores)
             self._entered.link(modules)
-            self.lambdas.map(modules)
+            self.lambdas.map(maps)
             self._decorators.link(modules, called)
             if self.graph.version == version:
                 break

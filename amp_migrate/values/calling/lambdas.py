@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from amp_migrate.modules.model import Function, Module
 from amp_migrate.values.expressions import Expressions
@@ -32,12 +32,10 @@ class Lambdas:
                 self.run[call, fact.node] = module
                 self._pass(module, call, fact)
 
-    def map(self, modules: Iterable[Module]) -> None:
+    def map(self, maps: Iterable[tuple[Module, ast.Call]]) -> None:
         """Let each item of what ``map(f, items)`` or ``filter(f, items)`` goes through flow into the function that it runs."""
-        for module in modules:
-            for call in module.tree.nodes(ast.Call):
-                if len(call.args) > 1 and module.scopes.builtin(call.func) in _MAPS:
-                    self._each(module, call)
+        for module, call in maps:
+            self._each(module, call)
 
     def _each(self, module: Module, call: ast.Call) -> None:
         run = self.expressions.node(module, call.args[0])
@@ -77,3 +75,10 @@ def given(run: ast.Lambda, call: ast.Call) -> list[tuple[str, ast.expr]]:
     found = [(a.arg, value) for a, value in zip(places, call.args, strict=False)]
     found += [(k.arg, k.value) for k in call.keywords if k.arg in named]
     return [(name, value) for name, value in found if not isinstance(value, ast.Starred)]
+
+
+def maps_of(module: Module) -> Iterator[tuple[Module, ast.Call]]:
+    """Yield the calls ``map(f, items)`` and ``filter(f, items)`` of a file."""
+    for call in module.tree.nodes(ast.Call):
+        if len(call.args) > 1 and module.scopes.builtin(call.func) in _MAPS:
+            yield module, call
