@@ -26,12 +26,14 @@ torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1).step()
 class Mode:
     """How a program runs: with its casts or without; `overflow` counts backwards from 1, 0 is none.
 
-    Without `cached` a weight is cast at every use, on both sides.
+    Without `cached` a weight is cast at every use, on both sides. On `device` "cuda" all is made on a GPU, and
+    nothing stands in for it.
     """
 
     casts: bool
     overflow: int
     cached: bool = True
+    device: str = "cpu"
 
     @classmethod
     def named(cls, name: str, overflow: int) -> Mode:
@@ -72,12 +74,15 @@ def _child(
 
 
 def _prepare(mode: Mode, apex: bool) -> None:
+    if mode.device == "cuda":
+        _made_on_the_gpu()
     if apex:
-        install("cpu", casts=mode.casts, quiet=True)
+        install(mode.device, casts=mode.casts, quiet=True)
         if not mode.cached:
             vars(casting)["cacheable"] = lambda value: False
     else:
-        _redirect(mode.casts, mode.cached)
+        _leave_what_stays()
+        _redirect(mode.casts, mode.cached, mode.device)
     if not mode.casts:
         _stay_in_fp32()
     if mode.overflow:
@@ -102,22 +107,48 @@ def _leave_what_stays() -> None:
     vars(sys.modules["apex.optimizers"])["FusedAdam"] = FusedAdam
 
 
-def _redirect(casts: bool, cached: bool = True) -> None:
-    _leave_what_stays()
+def _made_on_the_gpu() -> None:
+    """Make every tensor there, and let kernels repeat themselves.
 
+    A cross entropy takes its logits in fp32, as Apex has it: CUDA's autocast rounds what it computes of fp16 to that.
+    """
+    torch.manual_seed(0)
+    os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.backends.cudnn.benchmark = False
+    torch.set_default_device("cuda")
+    drawn = torch.randperm
+
+    def randperm(*args: Any, generator: Any = None, **kwargs: Any) -> torch.Tensor:
+        """Draw where the generator is: that of a DataLoader is on the CPU."""
+        where = {} if generator is None else {"generator": generator, "device": generator.device}
+        return drawn(*args, **kwargs, **where)
+
+    vars(torch)["randperm"] = randperm
+    kinds: Any = torch.Tensor
+    numpy, entropy = kinds.numpy, torch.nn.functional.cross_entropy
+    kinds.numpy = lambda self, **kwargs: numpy(self.cpu(), **kwargs)
+
+    def cross_entropy(input: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+        return entropy(input.float(), *args, **kwargs)
+
+    vars(torch.nn.functional)["cross_entropy"] = cross_entropy
+
+
+def _redirect(casts: bool, cached: bool, on: str) -> None:
     class Autocast(torch.amp.autocast):
         def __init__(self, *device: str, enabled: bool = True, **kwargs: Any) -> None:
             given = {"dtype": torch.float16, "cache_enabled": cached, **kwargs}
-            super().__init__("cpu", enabled=enabled and casts, **given)
+            super().__init__(on, enabled=enabled and casts, **given)
 
     class GradScaler(torch.amp.GradScaler):
         def __init__(self, *device: str, **kwargs: Any) -> None:
-            super().__init__("cpu", **kwargs)
+            super().__init__(on, **kwargs)
 
     for module in (torch.cuda.amp, torch.amp):
         vars(module).update(autocast=Autocast, GradScaler=GradScaler)
     is_enabled = torch.is_autocast_enabled
-    vars(torch).update(is_autocast_enabled=lambda device_type="cpu": is_enabled("cpu"))
+    vars(torch).update(is_autocast_enabled=lambda device_type="cpu": is_enabled(on))
 
 
 def _inject(overflow: int) -> None:
