@@ -8,9 +8,11 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
+from itertools import takewhile
 from pathlib import Path
+from types import ModuleType
 from typing import Any, TextIO
 
 import torch
@@ -152,7 +154,7 @@ class Recorder:
 
 def loaded_files(roots: tuple[tuple[str, str], ...], script: str | None) -> list[str]:
     """Return the files of the project's copy that were imported or run, relative to it."""
-    files = {vars(module).get("__file__") for module in list(sys.modules.values())} | {script}
+    files = {vars(module).get("__file__") for module in _imported()} | {script}
     found = set()
     for _, copy in roots:
         below = f"{copy}{os.sep}"
@@ -160,6 +162,13 @@ def loaded_files(roots: tuple[tuple[str, str], ...], script: str | None) -> list
             if isinstance(file, str) and file.startswith(below):
                 found.add(Path(file[len(below) :]).as_posix())
     return sorted(found)
+
+
+def _imported() -> Iterator[ModuleType]:
+    """Yield what was imported since recording began; where a process forks off with torch, that is no part of it."""
+    first = CaptureConfig.__module__
+    names = takewhile(lambda name: name != first, reversed(list(sys.modules)))
+    return (module for name in names if (module := sys.modules.get(name)) is not None)
 
 
 def _rank() -> int:
