@@ -6,13 +6,20 @@ from textwrap import dedent, indent
 
 import pytest
 from fixture_run import Mode, run
-from fixture_support import Case, cases, only_fixes, with_library
+from fixture_support import USUAL_OVERFLOW, Case, cases, only_fixes, with_library
+from fixture_verified import STEP_BY_STEP
 
 from amp_migrate.rules.calls import amp105_step
 
 # Its script reads a name that is never bound, which no migration mends.
 RAISING = {"simple/residual_net_o1"}
 RUNS = [(with_library(case), mode) for case in cases() for mode in case.modes]
+# With casts off and an overflow, `verify` compares some step by step: tests/equivalence/test_fixtures_verify.py.
+PRINTED = [
+    (case, mode)
+    for case, mode in RUNS
+    if mode != "logic" or case.overflow != USUAL_OVERFLOW or case.name not in STEP_BY_STEP
+]
 
 
 def _ended(case: Case, printed: str) -> bool:
@@ -21,7 +28,7 @@ def _ended(case: Case, printed: str) -> bool:
     return bool(lines) and (case.name in RAISING or not lines[-1].startswith("raised"))
 
 
-@pytest.mark.parametrize(("case", "mode"), RUNS, ids=[f"{c.name}-{mode}" for c, mode in RUNS])
+@pytest.mark.parametrize(("case", "mode"), PRINTED, ids=[f"{c.name}-{mode}" for c, mode in PRINTED])
 def test_migrated_program_trains_the_same(case: Case, mode: str) -> None:
     """Printed losses and parameter digests agree, with casts and without, through an overflow."""
     how = Mode.named(mode, case.overflow)

@@ -1,4 +1,4 @@
-"""Every runnable fixture of the project verifies, and wrong migrations of each are found.
+"""Runnable fixtures of the project verify, and wrong migrations of each are found.
 
 The two tests of a fixture come one after the other and share the records of its runs.
 """
@@ -11,7 +11,19 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from fixture_support import Case, cases, only_fixes, with_library
+from fixture_support import Case, only_fixes
+from fixture_verified import (
+    CLIPPING_IN_VAIN,
+    DIFFERING,
+    NOT_INJECTED,
+    RAISING,
+    SCALING_APART,
+    SKIPPING_THE_NEXT,
+    THROWING_AWAY,
+    TRAINING,
+    VERIFIED,
+    WITHOUT_CASTS,
+)
 
 from amp_migrate.equivalence.capture.config import CaptureConfig
 from amp_migrate.equivalence.comparison.census import compare_census
@@ -26,82 +38,6 @@ from equivalence.forked import ForkedRunner, record_files
 LOGIC = CaptureConfig("", casts=False, inject=(2,), growth=3)
 NUMERIC = CaptureConfig("", census=True, inject=(2,))
 CENSUS = "dtype census"
-# An injected overflow would part the two loss scales of Apex from the one of GradScaler, stop one optimizer of a
-# list where Apex stops them all, stand in a gradient that the program zeroes before the step, hit a step that
-# is not taken, where Apex then skips the next one, or stay in a penalty, whose loss is not scaled natively.
-NOT_INJECTED = {
-    "project/apex_behind_a_module",
-    "clip/step_in_a_helper",
-    "clip/gradients_zeroed_by_name",
-    "clip/skipped_when_too_large",
-    "several/penalty_behind_an_update",
-}
-# Two set how the loss scale grows themselves, where verify lets it grow in its own way. One overflows at its first
-# scale, which Apex halves at once and GradScaler at the end of a round. What one trains is not scaled, before or after.
-# One trains in FP32 first, where the overflows that are put in stop nothing.
-# tests/test_fixture_runs.py compares them.
-NOT_FOLLOWED = {
-    "internals/interval_of_growth",
-    "internals/scale_tuned",
-    "several/rounds_in_loops",
-    "several/plain_training_before",
-    "evaluate/classifier_on_an_encoder",
-}
-# The recurrent layer of one rounds in fp16 as the CPU does, on some further from fp32 than under Apex; the gradient of the
-# other's binary cross entropy is near the largest fp16 at the first scale. Their cases run without casts.
-WITHOUT_CASTS = {
-    "layout/schedule_around_the_optimizer",
-    "evaluate/bce_in_network_from_pretrained",
-}
-# It uses a name that nothing defines at the end of its epoch, before and after.
-RAISING = "simple/residual_net_o1"
-# What their first backward computes is thrown away, and an overflow in it natively as well.
-THROWING_AWAY = {
-    "accumulate/cleared_in_a_helper",
-    "fixes/zero_grad_kept_without_fixes",
-    "flags/attack_cleared_where_it_runs",
-    "flags/attack_unscaled_without_half",
-    "flags/attacks_after_the_flag_is_off",
-    "flags/input_gradient_under_a_changed_flag",
-    "internals/casts_disabled_for_a_shared_attack",
-    "internals/function_of_its_own_without_casts",
-    "project/attack_beside_training",
-    "several/attack_in_a_helper",
-    "several/attack_told_by_a_variable",
-    "several/attack_without_an_optimizer",
-    "several/saliency_of_the_input",
-}
-# Apex clips gradients that the program then throws away, natively nothing does, and every clip counts.
-CLIPPING_IN_VAIN = "clip/update_skipped_at_times"
-# Their own test leaves out the step of an overflow, or they clear what overflowed, and Apex leaves out the next step: a note says so.
-SKIPPING_THE_NEXT = (
-    "accumulate/cleared_by_a_helper",
-    "project/attack_of_two_programs",
-    "clip/infinite_norm_skips",
-    "clip/infinite_norm_tested",
-    "clip/infinite_norm_of_an_entry",
-    "accumulate/cleared_around_a_callback_that_steps",
-    "clip/skipped_before_a_helper_that_steps",
-)
-# One optimizer of a list overflows alone, at the first scale as well, where Apex stops them all: a note says so.
-SKIPPING_ALONE = ("clip/optimizers_in_two_loops", "several/own_optimizers_in_a_loop")
-# What holds an optimizer is skipped with it, where Apex skipped that alone: a note says so.
-SKIPPING_AROUND = ("several/lookahead_under_a_flag", "several/lookahead_of_a_library")
-# Objects that train beside each other have loss scales of their own, where Apex had one for all: a note says so.
-SCALING_APART = "several/objects_beside"
-
-# Model-only programs take no step, and verify says so. What drives a training by an interface before amp.initialize is not
-# followed there: tests/test_fixture_runs.py compares it.
-TRAINING = {
-    case.name: with_library(case)
-    for case in cases()
-    if case.run
-    and case.changed
-    and any(".backward(" in text for text in case.before.values())
-    and "inference" not in case.name
-    and not case.name.startswith("older/")
-    and case.name not in NOT_FOLLOWED
-}
 
 
 _LATEST: dict[tuple[frozenset[tuple[str, str]], CaptureConfig], Run] = {}
@@ -234,7 +170,7 @@ def seeded() -> dict[str, list[str]]:
     """Return the faults that are seeded into each fixture."""
     names = [name for name in TRAINING if name not in (CLIPPING_IN_VAIN, SCALING_APART)]
     found = {name: _faults_of(name, ANYWHERE[at % 2]) for at, name in enumerate(names)}
-    return {name: faults for name, faults in found.items() if faults}
+    return {name: faults for name, faults in found.items() if faults and name in VERIFIED}
 
 
 def _faults_of(name: str, preferred: str) -> list[str]:
@@ -251,7 +187,7 @@ def _faults_of(name: str, preferred: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "name", sorted(TRAINING, key=lambda name: name not in seeded()), scope="module"
+    "name", sorted(VERIFIED, key=lambda name: (name not in seeded(), name)), scope="module"
 )
 def test_fixture_verifies(name: str, tmp_path: Path) -> None:
     """All levels of verify agree with the expected output of the codemod, fixed Apex against native."""
@@ -277,14 +213,7 @@ def test_fixture_verifies(name: str, tmp_path: Path) -> None:
         casts=name not in WITHOUT_CASTS,
     )
     result = Ladder(SharingRunner(options, trees, tmp_path, lambda *told: None)).climb()
-    differing = (
-        CLIPPING_IN_VAIN,
-        SCALING_APART,
-        *SKIPPING_THE_NEXT,
-        *SKIPPING_ALONE,
-        *SKIPPING_AROUND,
-    )
-    expected = {RAISING: ("INCONCLUSIVE",), **dict.fromkeys(differing, ("DIFFERENT",))}
+    expected = {RAISING: ("INCONCLUSIVE",), **dict.fromkeys(DIFFERING, ("DIFFERENT",))}
     assert result.verdict.word in expected.get(name, ("EXACT", "EQUIVALENT")), result.verdict
     if name == CLIPPING_IN_VAIN:
         assert result.verdict.reason.startswith("clip norm at step 3")
