@@ -46,6 +46,7 @@ class Unseen:
         self._objects = objects
         self._losses = losses
         self._read: dict[ast.Call, bool] = {}
+        self._of: dict[ast.expr, frozenset[int]] = {}
 
     def given(self, function: Function, call: ast.Call, name: str | None) -> set[int]:
         """Return the names of networks whose gradients a call may read, `name` being its dotted name elsewhere."""
@@ -196,12 +197,17 @@ class Unseen:
             for network in self._of_argument(where, argument)
         }
 
-    def _of_argument(self, module: Module, argument: ast.expr) -> set[int]:
+    def _of_argument(self, module: Module, argument: ast.expr) -> frozenset[int]:
+        if argument not in self._of:
+            self._of[argument] = self._named(module, argument)
+        return self._of[argument]
+
+    def _named(self, module: Module, argument: ast.expr) -> frozenset[int]:
         if hands_over(module, argument):
-            return self._objects.owners(module, argument)
+            return frozenset(self._objects.owners(module, argument))
         if isinstance(argument, ast.Name | ast.Attribute):
-            return set(self._networks(module, argument))
-        return set()
+            return self._networks(module, argument)
+        return frozenset()
 
 
 def _is_inherited(function: Function, call: ast.Call) -> bool:
