@@ -54,6 +54,11 @@ SAME: dict[str, tuple[str, str, str]] = {
     "a method that a partial object keeps": ("from functools import partial\nclass C:\n    def f(self, x):\n        x\ndef run(name):\n    partial(getattr(C(), name), a)()\nrun('f')", "x", "a"),
     "a default of a lookup": ("b = getattr(d, input(), a)\nb", "a", "b"),
     "a lookup by a method": ("class C:\n    def f(self, x):\n        x\ndef run(name):\n    C().__getattribute__(name)(a)\nrun('f')", "x", "a"),
+    "a method that a class names": ("class B:\n    part = 'f'\n    def f(self, x):\n        x\n    def base(self):\n        return getattr(self, self.part, self)\nB().base()(a)", "x", "a"),
+    "a method that a derived class names": ("class B:\n    part = ''\n    def f(self, x):\n        x\n    def run(self):\n        g = getattr(self, self.part)\n        g(a)\nclass C(B):\n    part = 'f'\nC().run()", "x", "a"),
+    "a method that a library may name": ("from lib import L\nclass B(L):\n    part = 'net'\n    def f(self, x):\n        x\n    def run(self):\n        g = getattr(self, self.part)\n        g(a)\nB().run()", "x", "a"),
+    "a method that an object is told": ("class B:\n    part = 'net'\n    def __init__(self, part):\n        self.part = part\n    def f(self, x):\n        x\n    def run(self):\n        g = getattr(self, self.part)\n        g(a)\nB('f').run()", "x", "a"),
+    "a method that is named from outside": ("class B:\n    part = 'net'\n    def f(self, x):\n        x\n    def run(self):\n        g = getattr(self, self.part)\n        g(a)\nb = B()\nsetattr(b, 'part', 'f')\nb.run()", "x", "a"),
 }  # fmt: skip
 APART: dict[str, tuple[str, str, str]] = {
     "a class body and its method": ("class C:\n    x = a\n    def f(self):\n        x", "x", "a"),
@@ -66,6 +71,9 @@ APART: dict[str, tuple[str, str, str]] = {
     "another key of a pattern": ("c = {'G': a, 'D': d}\nmatch c:\n    case {'G': b}:\n        b", "d", "b"),
     "a method of another name": ("class C:\n    def f(self, x):\n        x\n    def on_f(self, y):\n        y\ng = getattr(C(), f'on_{z}')\ng(a)", "x", "a"),
     "a second of a pattern": ("match (a, d):\n    case [b, c]:\n        b, c", "a", "c"),
+    "a method beside the part that a class names": ("class B:\n    part = 'net'\n    def f(self, x):\n        x\n    def base(self):\n        return getattr(self, self.part, self)\nB().base()(a)", "x", "a"),
+    "a method beside the part of a derived class": ("class B:\n    part = ''\n    def f(self, x):\n        x\n    @classmethod\n    def load(cls):\n        m = cls()\n        if hasattr(m, 'part') and hasattr(m, cls.part):\n            m = getattr(m, cls.part)\n        m(a)\nclass C(B):\n    part = 'net'\nC.load()", "x", "a"),
+    "a method beside the part that a function of a method asks for": ("import torch\nclass B(torch.nn.Module):\n    part = 'net'\n    def f(self, x):\n        x\n    def run(self):\n        def find():\n            return getattr(self, f'{self.part}_head')\n        find()(a)\nB().run()", "x", "a"),
 }  # fmt: skip
 
 

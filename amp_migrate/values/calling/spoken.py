@@ -10,10 +10,14 @@ from amp_migrate.facts.constants import string
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.facts.tree import Tree
 from amp_migrate.modules.binding import bind
-from amp_migrate.modules.model import CallSite, Function, Module
+from amp_migrate.modules.model import CallSite, Class, Function, Module
 from amp_migrate.values.nodes import function_of
 
 _Mention = tuple[Module, ast.AST]
+# Bases that give their objects no strings.
+_GIVE_NOTHING = frozenset(
+    {"abc.ABC", "object", "torch.nn.Module", "torch.nn.modules.module.Module"}
+)
 
 
 class Spoken:
@@ -37,6 +41,8 @@ class Spoken:
             return _all(self._strings(function, arm, seen) for arm in (node.body, node.orelse))
         if isinstance(node, ast.Name):
             return self._named(function, node, seen)
+        if isinstance(node, ast.Attribute):
+            return self._of_classes(function, node)
         parts = _parts(node)
         known = [self._strings(function, part, seen) for part in parts or ()]
         told = [some for some in known if some is not None]
@@ -66,6 +72,25 @@ class Spoken:
             for value in values
         ]
         return _all(strings)
+
+    def _of_classes(self, function: Function, node: ast.Attribute) -> frozenset[str] | None:
+        """Return what classes give an attribute of the object of a method; None where anything else may give it."""
+        cls = _class_of(function, node.value)
+        related = [cls, *cls.subclasses()] if cls is not None else []
+        family = dict.fromkeys(base for each in related for base in each.mro())
+        if any(not _GIVE_NOTHING.issuperset(each.external_bases) for each in family):
+            return None
+        bodies: set[ast.AST] = {each.node for each in family}
+        found: list[frozenset[str] | None] = []
+        for module, mention in self._said(node.attr):
+            if _is_asked(module, mention):
+                continue
+            in_class = module.tree.parents.get(module.tree.statement(mention)) in bodies
+            if isinstance(mention, ast.Name) and not in_class:
+                continue
+            text = string(assigned(module.tree, mention))
+            found.append(frozenset({text}) if text is not None else None)
+        return _all(found)
 
     def _given(
         self, function: Function, name: str, seen: frozenset[Function]
@@ -98,6 +123,25 @@ def _mentioned(module: Module) -> Iterator[tuple[str, ast.AST]]:
             yield node.name, node
         elif (text := string(node)) is not None:
             yield text, node
+
+
+def _class_of(function: Function, node: ast.expr) -> Class | None:
+    """Return the class of the object that an expression is in a method, or in a function of it."""
+    around: Function | None = function
+    while around is not None and not around.is_receiver(node):
+        around = around.parent
+    bound = function.module.scopes.bound(node) if isinstance(node, ast.Name) else []
+    alone = len(bound) == 1 and isinstance(bound[0], ast.arg)
+    return around.cls if around is not None and alone else None
+
+
+def _is_asked(module: Module, mention: ast.AST) -> bool:
+    """Tell whether what says a name there gives nothing to it: it reads an attribute, or asks whether there is one."""
+    if isinstance(mention, ast.Attribute | ast.Name):
+        return isinstance(mention.ctx, ast.Load)
+    up = module.tree.parents.get(mention)
+    asks = isinstance(up, ast.Call) and module.scopes.builtin(up.func) in ("getattr", "hasattr")
+    return asks or isinstance(mention, ast.alias)
 
 
 def _given(module: Module, function: Function, mention: ast.AST, name: str) -> ast.expr | None:
