@@ -65,7 +65,7 @@ def evaluations(unit: Unit) -> list[Region]:
             unit, module, called(unit.project, module, node), kept
         ):
             found += _at_calls(unit, module, node, taken)
-    found += _through_helpers(unit, taken, models)
+    found += (helped := _through_helpers(unit, taken, models))
     found += [
         region_of(unit, site.function.module, site.function.module.tree.statement(site.call))
         for site in calls_aside(
@@ -85,8 +85,10 @@ def evaluations(unit: Unit) -> list[Region]:
         found += measured_apart(unit, found, models | kept)
     others = run_by_others(unit)
     own = [r for r in merged(found) if r.module.path not in others and not before_apex(unit, r)]
-    taken |= nodes_in([r for r in own if any(t.function is r.function for t in unit.regions)])
-    return merged([through(unit, r) for r in own if not _called_inside(unit, r, taken)])
+    training = {region.function for region in unit.regions}
+    taken |= nodes_in([r for r in own if r.function in training])
+    taken |= nodes_in(own) & nodes_in(helped)
+    return merged([through(unit, r) for r in own if not called_inside(unit, r, taken)])
 
 
 def _at_calls(unit: Unit, module: Module, node: ast.Call, taken: set[ast.AST]) -> list[Region]:
@@ -142,8 +144,8 @@ def _beside_training(unit: Unit, taken: set[ast.AST]) -> list[Region]:
     ]
 
 
-def _called_inside(unit: Unit, region: Region, taken: set[ast.AST]) -> bool:
-    """Tell whether every call of the function of a region stands in one of a function that trains already."""
+def called_inside(unit: Unit, region: Region, taken: set[ast.AST]) -> bool:
+    """Tell whether every call of the function of a region stands in nodes that are cast already."""
     calls = unit.project.callers(region.function)
     return bool(calls) and all(
         site.call in taken or in_autocast(unit.project, site.function.module, site.call)

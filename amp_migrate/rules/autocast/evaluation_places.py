@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from amp_migrate.apex.sites import Kind
 from amp_migrate.autocast.disabled import Disabled
+from amp_migrate.autocast.evaluated.evaluation import called_inside
 from amp_migrate.autocast.evaluated.gathered import gathered
 from amp_migrate.autocast.evaluated.inference import (
     before_apex,
@@ -21,7 +22,7 @@ from amp_migrate.project import CallSite, Function
 from amp_migrate.project.reach import reached_by
 from amp_migrate.rules.autocast.programs import serves_others
 from amp_migrate.rules.base import Context
-from amp_migrate.training.region import Region
+from amp_migrate.training.region import Region, nodes_in
 
 
 @dataclass(slots=True)
@@ -44,7 +45,7 @@ def cast_at(context: Context, evaluations: list[Region], disabled: Disabled) -> 
     """Replace the regions that see neither flag nor scaler, or that also run without Apex or its casts, by the calls that lead to them, where those do."""
     found: dict[tuple[str, int], Region] = {}
     partly: list[tuple[Region, list[Function]]] = []
-    upwards = _Upwards(context, disabled)
+    upwards = _Upwards(context, disabled, nodes_in([*context.unit.regions, *evaluations]))
     for region in evaluations:
         ways = upwards.ways(region)
         for chosen in ways.seeing or [region]:
@@ -83,11 +84,15 @@ def _told(context: Context, region: Region) -> str | None:
 
 
 class _Upwards:
-    """Follows calls up to where it can be said whether AMP is on; what is asked of a call is asked once."""
+    """Follows calls up to where it can be said whether AMP is on; what is asked of a call is asked once.
 
-    def __init__(self, context: Context, disabled: Disabled) -> None:
+    A function is not asked that is called inside `cast` nodes alone, where those can say it.
+    """
+
+    def __init__(self, context: Context, disabled: Disabled, cast: set[ast.AST]) -> None:
         self._context = context
         self._disabled = disabled
+        self._cast = cast
         self._seeing: dict[ast.stmt, bool] = {}
         self._calls: dict[Function, list[tuple[CallSite, Region | None]]] = {}
 
@@ -105,7 +110,7 @@ class _Upwards:
         around: set[Function],
         followed: set[Function],
     ) -> None:
-        if region is not None and self._sees(region):
+        if region is not None and not self._is_cast_around(region) and self._sees(region):
             found.seeing.append(region)
             return
         if function in around:
@@ -120,6 +125,13 @@ class _Upwards:
         for call, calling in calls:
             self._follow(found, calling, call.function, around, followed)
         around.discard(function)
+
+    def _is_cast_around(self, region: Region) -> bool:
+        """Tell whether all calls that lead to a region are cast, and can say whether AMP is on."""
+        if not called_inside(self._context.unit, region, self._cast):
+            return False
+        calls = self._led_by(region.function)
+        return bool(calls) and all(r is not None and self._sees(r) for _, r in calls)
 
     def _sees(self, region: Region) -> bool:
         """Tell whether it can be said at a region whether AMP is on."""
