@@ -1,11 +1,13 @@
-"""Conditional expressions around a call of Apex."""
+"""Conditional expressions around a call of Apex, and in the loss scale that it is given."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from amp_migrate.apex.sites import Site
+from amp_migrate.facts.constants import number
+from amp_migrate.flow.condition import Condition, negate
 
 _LOOKS = ("bool", "getattr", "hasattr", "int", "isinstance", "len")
 _ACTS = ast.Call | ast.Await | ast.NamedExpr | ast.Yield | ast.YieldFrom
@@ -46,3 +48,17 @@ def acts(test: ast.expr) -> bool:
 def _looks(node: ast.AST) -> bool:
     func = node.func if isinstance(node, ast.Call) else None
     return isinstance(func, ast.Name) and func.id in _LOOKS
+
+
+def dynamic_unless_one(node: ast.expr, segment: Callable[[ast.expr], str]) -> Condition | None:
+    """Return when a loss scale is dynamic that is 1 otherwise, by a conditional expression."""
+    if not isinstance(node, ast.IfExp):
+        return None
+    test = Condition(None, segment(node.test))
+    for dynamic, other, condition in (
+        (node.body, node.orelse, test),
+        (node.orelse, node.body, negate(test)),
+    ):
+        if isinstance(dynamic, ast.Constant) and dynamic.value == "dynamic" and number(other) == 1:
+            return condition
+    return None

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from amp_migrate.apex.choices import dynamic_unless_one
 from amp_migrate.apex.levels import ALL, chosen, possible
 from amp_migrate.apex.mapping import entries
 from amp_migrate.apex.sites import Site
@@ -33,7 +34,7 @@ class Options:
 
     `switch` is when Apex scaled: `enabled=`, and that a loss scale which is 1 under a test is not. `always_scales`: a
     loss scale is asked for, which Apex honours at O0 too, or O2 casts nothing.
-    `chosen_scale` is a loss_scale known only at run time. `idle`: nothing trains with the optimizers.
+    `chosen_scale` is a loss_scale known only at run time; `stays`: its dynamic one has no room between its bounds. `idle`: nothing trains with the optimizers.
     """
 
     arguments: dict[str, ast.expr]
@@ -44,6 +45,7 @@ class Options:
     init_scale: str | None = None
     growth_interval: str | None = None
     pinned: str | None = None
+    stays: bool = False
     minimum: str | None = None
     maximum: str | None = None
     always_scales: bool = False
@@ -222,7 +224,7 @@ def _loss_scale(options: Options, node: ast.expr | None, segment: Spell) -> None
         options.always_scales = True
         options.keep_scale(scale)
         return
-    dynamic = _dynamic_unless_one(node, segment)
+    dynamic = dynamic_unless_one(node, segment)
     if dynamic is not None:
         options.always_scales = True
         options.switch = conjunction([dynamic, options.switch])
@@ -234,23 +236,11 @@ def _loss_scale(options: Options, node: ast.expr | None, segment: Spell) -> None
     )
 
 
-def _dynamic_unless_one(node: ast.expr, segment: Spell) -> Condition | None:
-    """Return when a loss scale is dynamic that is 1 otherwise, by a conditional expression."""
-    if not isinstance(node, ast.IfExp):
-        return None
-    test = Condition(None, segment(node.test))
-    for dynamic, other, condition in (
-        (node.body, node.orelse, test),
-        (node.orelse, node.body, negate(test)),
-    ):
-        if isinstance(dynamic, ast.Constant) and dynamic.value == "dynamic" and number(other) == 1:
-            return condition
-    return None
-
-
 def _bounds(
     options: Options, named: dict[str, ast.expr], segment: Spell, constant: Constant
 ) -> None:
+    if options.pinned is not None:
+        return  # Apex keeps a static scale, whatever its bounds
     for key, name in (("min_loss_scale", "minimum"), ("max_loss_scale", "maximum")):
         node = named.get(key)
         if node is None or is_none(node):
@@ -266,7 +256,9 @@ def _bounds(
                 "scaler.update() where the scale leaves them"
             )
     if options.minimum is not None and options.minimum == options.maximum:
-        options.init_scale = options.pinned = options.minimum
+        options.init_scale = options.minimum
+        options.pinned = options.minimum if options.chosen_scale is None else None
+        options.stays = options.chosen_scale is not None
         options.minimum = options.maximum = None
     if (
         options.maximum is not None
@@ -274,6 +266,10 @@ def _bounds(
         and float(options.maximum) < 65536
     ):
         options.init_scale = options.maximum
+    if options.chosen_scale is not None and (options.minimum or options.maximum):
+        options.remarks.append(
+            "min_loss_scale and max_loss_scale bound a loss_scale that is a number as well, which Apex left as it was"
+        )
 
 
 def _remarks(options: Options, named: dict[str, ast.expr], levels: frozenset[str]) -> None:

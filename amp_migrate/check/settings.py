@@ -40,7 +40,7 @@ def scales(
         place = Place(item.function.module.path, item.call.lineno)
         kept_nowhere = claims.note(STEPS, place)
         reported = claims.note(BOUNDS, place)
-        for name in POSITIONS:
+        for name in _with_effect(old, item):
             read = stated(old.project, item.function.module, item.call, name)
             constant = partial(old.constant, item.function)
             values = [constant(value) or filled(value, constant) for value in read]
@@ -58,6 +58,14 @@ def scales(
     yield from _set(old, new, every)
 
 
+def _with_effect(old: Side, item: Initialize) -> list[str]:
+    """Return the settings that Apex goes by: a static loss scale has no bounds."""
+    constant = partial(old.constant, item.function)
+    scale = stated(old.project, item.function.module, item.call, "loss_scale")
+    static = scale and all(number(constant(value) or value) is not None for value in scale)
+    return [name for name in POSITIONS if not (static and name in _BOUNDS)]
+
+
 def _set(old: Side, new: Side, every: Sequence[Initialize]) -> Iterator[tuple[Key, Difference]]:
     """Yield what sets the loss scale of a GradScaler to what Apex was neither given nor set to."""
     wanted = []
@@ -67,7 +75,7 @@ def _set(old: Side, new: Side, every: Sequence[Initialize]) -> Iterator[tuple[Ke
         constant = partial(old.constant, item.function)
         for value in (
             v
-            for name in POSITIONS
+            for name in _with_effect(old, item)
             for v in stated(old.project, item.function.module, item.call, name)
         ):
             wanted += [
@@ -179,7 +187,8 @@ class _Given:
         if not self._made or any(k.arg is None for call in self._made for k in call.keywords):
             return True
         if name != "loss_scale":
-            return any(_equal(value, part) for part in self._set)
+            held = any(self._is_static(call, value, value) for call in self._made)
+            return held or any(_equal(value, part) for part in self._set)
         if written == 1.0 and any(is_off(call) for call in self._made):
             return True
         return any(self._is_static(call, value, read or value) for call in self._made)

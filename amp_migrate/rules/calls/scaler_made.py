@@ -35,7 +35,7 @@ def scaler_made(context: Context, site: Site, creation: Creation, target: str) -
     scale = ["init_scale=" + options.init_scale] if options.init_scale is not None else []
     if options.growth_interval is not None:
         scale.append("growth_interval=" + options.growth_interval)
-    if options.pinned is not None and not updates_alike(context):
+    if options.stays or (options.pinned is not None and not updates_alike(context)):
         scale += _STAYS  # no `update` can keep it
     dynamic = f"{target} = {context.spelling.scaler([*scale, *enabled])}"
     column = _column(site.module.tree, creation.top)

@@ -125,7 +125,66 @@ def main(net, batches):
         fit(net, optimizer, x, y, scaler)
 """
 
+_BOUNDED_BEFORE = files(
+    """
+# file: learner.py
+import torch
+import torch.nn.functional as F
+from apex import amp
+
+
+def main(batches):
+    net = torch.nn.Linear(4, 2).cuda()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    net, optimizer = amp.initialize(net, optimizer, loss_scale=512.0, min_loss_scale=8.0, max_loss_scale=64.0)
+    for x, y in batches:
+        optimizer.zero_grad()
+        loss = F.mse_loss(net(x), y)
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+        optimizer.step()
+"""
+)
+_BOUNDED_AFTER = files(
+    """
+# file: learner.py
+import torch
+import torch.nn.functional as F
+
+
+def main(batches):
+    net = torch.nn.Linear(4, 2).cuda()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    scaler = torch.cuda.amp.GradScaler(init_scale=512.0)
+    for x, y in batches:
+        optimizer.zero_grad()
+        with torch.cuda.amp.autocast():
+            loss = F.mse_loss(net(x), y)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update(512.0)
+"""
+)
+_UPDATED = "scaler.update(512.0)\n"
 STATIC_ARMS = (
+    Training(
+        "a static loss scale beside bounds",
+        _BOUNDED_BEFORE,
+        _BOUNDED_AFTER,
+        {
+            "the scale comes down to the upper bound": [
+                (
+                    _UPDATED,
+                    f"{_UPDATED}        if scaler.get_scale() > 64.0:\n            scaler.update(64.0)\n",
+                )
+            ],
+            "the scale starts at the upper bound": [
+                ("init_scale=512.0", "init_scale=64.0"),
+                (_UPDATED, "scaler.update(64.0)\n"),
+            ],
+            "the scale moves": [(_UPDATED, "scaler.update()\n")],
+        },
+    ),
     Training(
         "a scale that stays in one arm",
         files(_BEFORE),
