@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 from amp_migrate.check.apex.assumed import Initialize
 from amp_migrate.check.events.labels import Does
-from amp_migrate.check.events.sides import Key, Side, changed, differs
+from amp_migrate.check.events.sides import Key, Side, changed, differs, key
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.facts.mark import Mark
 from amp_migrate.facts.paths import tail
@@ -55,7 +55,23 @@ def saved_apart(
     old: Side, new: Side, every: Sequence[Initialize]
 ) -> Iterator[tuple[Key, Difference]]:
     """Yield what saves or loads the state of a GradScaler that is made for that alone, or is made anew then."""
-    objects = new.program.training.objects
+    apart = [
+        found
+        for name, introduced in changed(old, new)
+        for found in _apart(new, new.functions[name], introduced)
+    ]
+    if apart:
+        known = [f for functions in old.functions.values() for f in functions]
+        before = _named(_apart(old, known, frozenset()))
+        yield from (_says(*f, _APART) for f in apart if not before.issuperset(_named([f])))
+    yield from _lost(old, new, every)
+
+
+def _apart(
+    side: Side, functions: Iterable[Function], introduced: frozenset[str]
+) -> Iterator[tuple[Function, ast.Call]]:
+    """Yield what saves or loads in some functions the state of a GradScaler that scales nothing, beside one that does."""
+    objects = side.program.training.objects
     used: set[int] = set()
     for method in _USES:
         for module, call in objects.method_calls.get(method, ()):
@@ -64,33 +80,44 @@ def saved_apart(
     made = {
         group for module, call in objects.made_scalers for group in objects.groups(module, call)
     }
-    if used & made:
-        for name, introduced in changed(old, new):
-            for function in new.functions[name]:
-                events = new.of_kind(function, Does.SAVE, Does.LOAD, introduced=introduced)
-                for call, _ in events:
-                    if not isinstance(call.func, ast.Attribute):
-                        continue
-                    held = objects.groups(function.module, call.func.value)
-                    if held & made and not held & used:
-                        yield differs(function, call, f"`{ast.unparse(call)}` {_APART}")
-    yield from _lost(old, new, every)
+    for function in functions if used & made else ():
+        for call, _ in side.of_kind(function, Does.SAVE, Does.LOAD, introduced=introduced):
+            if isinstance(call.func, ast.Attribute):
+                held = objects.groups(function.module, call.func.value)
+                if held & made and not held & used:
+                    yield function, call
+
+
+def _named(places: _Places) -> set[tuple[Key, str]]:
+    """Return calls as both texts can name them."""
+    return {(key(function), ast.unparse(call)) for function, call in places}
+
+
+def _says(function: Function, call: ast.Call, what: str) -> tuple[Key, Difference]:
+    return differs(function, call, f"`{ast.unparse(call)}` {what}")
 
 
 def _lost(old: Side, new: Side, every: Sequence[Initialize]) -> Iterator[tuple[Key, Difference]]:
-    """Yield what loads the state of a GradScaler that is made anew before it scales, where Apex kept what it loaded."""
-    objects = new.program.training.objects
+    """Yield what loads the state of a GradScaler that is made anew before it scales, where the old text kept what it loaded."""
+    losing = list(_losing(new))
+    if losing and not _lost_by_apex(old, every):
+        before = _named(_losing(old))
+        yield from (_says(*f, _LOST) for f in losing if not before.issuperset(_named([f])))
+
+
+def _losing(side: Side) -> Iterator[tuple[Function, ast.Call]]:
+    """Yield what loads the state of a GradScaler that is made anew before it scales."""
+    objects = side.program.training.objects
     for scaler in objects.scalers:
-        loads = list(_of_scaler(new, objects, scaler.number, ("load_state_dict",)))
+        loads = list(_of_scaler(side, objects, scaler.number, ("load_state_dict",)))
         makes = [
-            (new.project.function_of(module, call), call)
+            (side.project.function_of(module, call), call)
             for module, call in objects.made_scalers
             if objects.scaler(module, call) == scaler.number and not is_off(call)
         ]
-        uses = list(_of_scaler(new, objects, scaler.number, ("scale", "step")))
-        if loads and _loses(new, makes, loads, uses) and not _lost_by_apex(old, every):
-            function, call = loads[0]
-            yield differs(function, call, f"`{ast.unparse(call)}` {_LOST}")
+        uses = list(_of_scaler(side, objects, scaler.number, ("scale", "step")))
+        if loads and _loses(side, makes, loads, uses):
+            yield loads[0]
 
 
 def _lost_by_apex(old: Side, every: Sequence[Initialize]) -> bool:
