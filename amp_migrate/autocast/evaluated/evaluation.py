@@ -15,6 +15,7 @@ from amp_migrate.autocast.evaluated.inference import (
     run_by,
     without_gradients,
 )
+from amp_migrate.autocast.evaluated.inside import called_inside, only_inside
 from amp_migrate.autocast.evaluated.losses import (
     collects,
     criterion,
@@ -37,7 +38,7 @@ from amp_migrate.placement.reads.zeroing import is_zero_grad
 from amp_migrate.project import Function, Module
 from amp_migrate.project.order import position
 from amp_migrate.training.beliefs import METHODS_WITHOUT_CASTS
-from amp_migrate.training.contexts import in_autocast, runs_without_gradients
+from amp_migrate.training.contexts import runs_without_gradients
 from amp_migrate.training.forwards.forwards import Forward
 from amp_migrate.training.forwards.holders import called, holders
 from amp_migrate.training.region import Region, nodes_in
@@ -87,8 +88,9 @@ def evaluations(unit: Unit) -> list[Region]:
     own = [r for r in merged(found) if r.module.path not in others and not before_apex(unit, r)]
     training = {region.function for region in unit.regions}
     taken |= nodes_in([r for r in own if r.function in training])
-    taken |= nodes_in(own) & nodes_in(helped)
-    return merged([through(unit, r) for r in own if not called_inside(unit, r, taken)])
+    held = taken | (nodes_in(own) & nodes_in(helped))
+    apart = (r for r in own if not called_inside(unit, r, taken) and not only_inside(unit, r, held))
+    return merged([through(unit, r) for r in apart])
 
 
 def _at_calls(unit: Unit, module: Module, node: ast.Call, taken: set[ast.AST]) -> list[Region]:
@@ -142,15 +144,6 @@ def _beside_training(unit: Unit, taken: set[ast.AST]) -> list[Region]:
         )
         and without_gradients(unit, function.module, node)
     ]
-
-
-def called_inside(unit: Unit, region: Region, taken: set[ast.AST]) -> bool:
-    """Tell whether every call of the function of a region stands in nodes that are cast already."""
-    calls = unit.project.callers(region.function)
-    return bool(calls) and all(
-        site.call in taken or in_autocast(unit.project, site.function.module, site.call)
-        for site in calls
-    )
 
 
 def runs_in(unit: Unit, site: Site, regions: list[Region]) -> bool:

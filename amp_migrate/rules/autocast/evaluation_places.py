@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 
 from amp_migrate.apex.sites import Kind
 from amp_migrate.autocast.disabled import Disabled
-from amp_migrate.autocast.evaluated.evaluation import called_inside
 from amp_migrate.autocast.evaluated.gathered import gathered
 from amp_migrate.autocast.evaluated.inference import (
     before_apex,
     may_run_before_apex,
     runs_before_apex,
 )
+from amp_migrate.autocast.evaluated.inside import only_inside
 from amp_migrate.autocast.regions import merged, within
 from amp_migrate.autocast.reloads import reloads
 from amp_migrate.facts.paths import calls_method
@@ -128,7 +128,7 @@ class _Upwards:
 
     def _is_cast_around(self, region: Region) -> bool:
         """Tell whether all calls that lead to a region are cast, and can say whether AMP is on."""
-        if not called_inside(self._context.unit, region, self._cast):
+        if not only_inside(self._context.unit, region, self._cast):
             return False
         calls = self._led_by(region.function)
         return bool(calls) and all(r is not None and self._sees(r) for _, r in calls)
