@@ -39,6 +39,7 @@ from amp_migrate.placement.steps.untrained import never_updates
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Drop, Edit, Insert, Replace, ReplaceExpression, Status
 from amp_migrate.project import Class, Function
+from amp_migrate.project.reach import reachable
 from amp_migrate.project.relatives import family
 from amp_migrate.rules.autocast.library_forward import forwards_cast
 from amp_migrate.rules.base import Context, Rule, Safety, decision
@@ -237,12 +238,14 @@ def _in_constructor(context: Context, site: Site) -> list[Edit]:
 
 
 def _is_prepared(context: Context, init: Function) -> bool:
-    """Tell whether a constructor gets a disabled scaler, as a method of its own file may make one."""
+    """Tell whether a constructor gets a disabled scaler, or one that it calls, as a method of its own file may make one."""
+    run = reachable(context.unit.project, init)
     return any(
-        site.module is init.module and cls.method("__init__") is init and creation.sometimes
+        own in run and site.module is own.module and creation.sometimes
         for found in context.unit.home.inits.values()
         for site in found
         if (cls := site.function.cls) and (creation := context.creations.get(site))
+        if (own := cls.method("__init__"))
     )
 
 
