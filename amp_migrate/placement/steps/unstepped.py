@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ast
+from pathlib import PurePath
 
 from amp_migrate.apex.apart import elements
-from amp_migrate.apex.sites import Kind
+from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.paths import tail
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.plan.cannot import Cannot, spoken
 from amp_migrate.project import Module
 from amp_migrate.project.order import key
 from amp_migrate.project.rounds import runs_before
+from amp_migrate.training.beliefs import SCALER_CLASSES
 from amp_migrate.training.steppers import is_optimizer, is_schedule
 from amp_migrate.training.steps import Backward
 
@@ -28,13 +30,35 @@ def refuse_unstepped(unit: Unit) -> None:
         if optimizers and not unit.options[site].idle:
             if unit.backwards:
                 raise _unstepped(unit, unit.backwards[0])
-            names = ", ".join(map(site.module.tree.segment, optimizers))
-            raise Cannot(
-                "AMP905",
-                *site.at,
-                f"amp.initialize gets {names} here, and nothing in the files given runs a backward or a step for it",
-                "give amp-migrate the files that train as well, or delete this call where nothing does, then run again",
-            )
+            raise _untrained(unit, site, optimizers)
+
+
+def _untrained(unit: Unit, site: Site, optimizers: list[ast.expr]) -> Cannot:
+    names = ", ".join(map(site.module.tree.segment, optimizers))
+    message = f"amp.initialize gets {names} here, and nothing in the files given runs a backward or a step for it"
+    advice = "give amp-migrate the files that train as well, or delete this call where nothing does, then run again"
+    native = _natively_stepped(unit, site.module, optimizers)
+    if native is not None:
+        module, call = native
+        place = f"{PurePath(module.path).name}:{call.lineno}"
+        message = f"amp.initialize gets {names} here, which a GradScaler steps ({place})"
+        advice = "delete this call, turn on the native AMP of that training where it is wanted, then run again"
+    return Cannot("AMP905", *site.at, message, advice)
+
+
+def _natively_stepped(
+    unit: Unit, module: Module, optimizers: list[ast.expr]
+) -> tuple[Module, ast.Call] | None:
+    """Return a step that a GradScaler of the source makes with one of some optimizers."""
+    values = unit.project.values
+    held = {group for node in optimizers for group in values.groups(module, node)}
+    for where, call in unit.project.nodes(ast.Call):
+        func = call.func
+        if isinstance(func, ast.Attribute) and func.attr == "step" and call.args:
+            made = values.made_by(where, func.value)
+            if SCALER_CLASSES.intersection(made) and held & values.groups(where, call.args[0]):
+                return where, call
+    return None
 
 
 def _unstepped(unit: Unit, backward: Backward) -> Cannot:

@@ -32,6 +32,27 @@ class Advised(NamedTuple):
 
 ADVISED = (
     Advised(
+        "refused/optimizer_of_a_native_runner",
+        "turn on the native AMP of that training where it is wanted",
+        (
+            ("from apex import amp\n", ""),
+            ('net, optimizer = amp.initialize(net, optimizer, opt_level="O1")\n', ""),
+            ("Runner(net, optimizer)", "Runner(net, optimizer, half=True)"),
+        ),
+    ),
+    Advised(
+        "refused/optimizers_that_a_function_steps_natively",
+        "delete this call",
+        (
+            ("check.py", "from apex import amp\n", ""),
+            (
+                "check.py",
+                "[encoder, decoder], [first, second] = amp.initialize([encoder, decoder], [first, second])\n",
+                "",
+            ),
+        ),
+    ),
+    Advised(
         "refused/loop_variable_of_optimizers_and_schedules",
         "keep the two in variables of their own",
         (
