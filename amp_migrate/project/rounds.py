@@ -147,3 +147,37 @@ def may_skip(project: Project, function: Function, jump: ast.stmt, node: ast.AST
     tree = function.module.tree
     apart = [level for level in levels(tree, jump) if not inside(tree, node, level)]
     return bool(apart) and runs_before(project, function, apart[-1], node)
+
+
+def may_run_behind(
+    project: Project, first: tuple[Function, ast.AST], then: tuple[Function, ast.AST]
+) -> bool:
+    """Tell whether a node of a function may run after one of the same function or another, in one run of a program.
+
+    What runs the second without the first in sight may have run that before.
+    """
+    firsts, thens = _coming(project, *first), _coming(project, *then)
+    begins = [function for function in thens if not project.callers(function)]
+    if any(function not in firsts for function in begins):
+        return True
+    return any(
+        may_follow(project, function, one, other)
+        for function, nodes in thens.items()
+        for one in firsts.get(function, ())
+        for other in nodes
+        if one is not other
+    )
+
+
+def _coming(
+    project: Project, function: Function, node: ast.AST
+) -> dict[Function, dict[ast.AST, None]]:
+    """Return the functions that come to a node of one, and where in them."""
+    found: dict[Function, dict[ast.AST, None]] = {function: {node: None}}
+    queue = [function]
+    for reached in queue:
+        for site in project.callers(reached):
+            if site.function not in found:
+                queue.append(site.function)
+            found.setdefault(site.function, {})[site.call] = None
+    return found

@@ -87,7 +87,8 @@ RULES = (
     _left(
         "AMP903",
         "opt_level O3 is pure fp16 training",
-        "GradScaler refuses gradients in fp16, and so works with fp32 weights alone.",
+        "GradScaler refuses gradients in fp16, and so works with fp32 weights alone. A network that nothing trains becomes\n"
+        "autocast, unless it may be initialized behind a training, whose loss scale Apex set to 1 there.",
         """
         model, optimizer = amp.initialize(model, optimizer, opt_level="O3")
         """,

@@ -30,20 +30,34 @@ from amp_migrate.facts.paths import calls_method
 from amp_migrate.facts.stand_ins import stands_for_setting
 from amp_migrate.facts.tree import FunctionNode, Tree, behind_docstring
 from amp_migrate.placement.finding.forgotten import is_described
-from amp_migrate.placement.finding.networks import only_infers
 from amp_migrate.placement.making.climbing import reaches
 from amp_migrate.placement.making.creation import Creation, is_exhaustive
 from amp_migrate.placement.making.lacking import lacking
 from amp_migrate.placement.making.together import are_together
 from amp_migrate.placement.steps.untrained import never_updates
 from amp_migrate.plan.cannot import Cannot
-from amp_migrate.plan.model import Decision, Drop, Edit, Insert, Replace, ReplaceExpression, Status
+from amp_migrate.plan.model import (
+    Decision,
+    Drop,
+    Edit,
+    Insert,
+    Replace,
+    ReplaceExpression,
+    Status,
+)
 from amp_migrate.project import Class, Function
 from amp_migrate.project.reach import reachable
 from amp_migrate.project.relatives import family
 from amp_migrate.rules.autocast.library_forward import forwards_cast
 from amp_migrate.rules.base import Context, Rule, Safety, decision
-from amp_migrate.rules.calls.initialized import rest, restored, result, target_of, whole
+from amp_migrate.rules.calls.initialized import (
+    refuse_pure_fp16,
+    rest,
+    restored,
+    result,
+    target_of,
+    whole,
+)
 from amp_migrate.rules.calls.scaler_made import class_attribute, made_after, scaler_made
 from amp_migrate.rules.guards.declared import undeclared
 from amp_migrate.training.steps import children_of
@@ -58,6 +72,7 @@ _FP16 = "to keep fp16 weights, drop AMP here: .half() on the model and on its in
 
 RULE = Rule("AMP102", "amp.initialize becomes a GradScaler", Safety.FAITHFUL, order=10)
 
+_TIGHT = (ast.Name, ast.Attribute, ast.Call, ast.List)
 _OF_SCALER = ("growth_interval", "loss_scale=", "the static loss scale")
 
 
@@ -69,16 +84,9 @@ def decide(context: Context) -> Iterator[Decision]:
             yield decision(RULE, Status.MIGRATED, site.module, site.node, "amp.initialize removed")
             continue
         options = unit.options[site]
-        if options.level == "O3" and only_infers(unit, site):
+        if options.level == "O3":
+            refuse_pure_fp16(unit, site, options)
             yield decision(RULE, Status.NOTE, site.module, site.node, _O3, advice=_FP16)
-        elif options.level == "O3":
-            model = site.module.tree.segment(options.arguments["models"])
-            raise Cannot(
-                "AMP903",
-                *site.at,
-                "opt_level O3 trains purely in fp16, and GradScaler refuses fp16 gradients",
-                f'write opt_level="O1" and run again; or drop AMP here, with {model}.half() and fp16 inputs',
-            )
         creation = context.creations.get(site)
         _refuse_switching_off(context, site, creation)
         yield _replaced(context, site, options, creation)
@@ -142,11 +150,17 @@ def _replaced(
     if isinstance(site.module.tree.parent(whole(context, site, options)), ast.stmt):
         edits += _in_place(site, lines)
     else:
-        edits.append(ReplaceExpression(site.span, f"({result(context, site, options)})"))
+        edits.append(ReplaceExpression(site.span, _enclosed(result(context, site, options))))
         if made and creation is not None and not creation.climbed:
             edits.append(Insert(site.module.tree.span(stmt), made, after=False))
     message = f"amp.initialize becomes `{_first(made)}`" if made else "amp.initialize removed"
     return decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
+
+
+def _enclosed(text: str) -> str:
+    """Return an expression in parentheses where it may need them."""
+    node = ast.parse(f"({text})", mode="eval").body
+    return text if isinstance(node, _TIGHT) and "\n" not in text else f"({text})"
 
 
 def _in_place(site: Site, lines: list[str]) -> list[Edit]:

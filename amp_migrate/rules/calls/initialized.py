@@ -1,4 +1,4 @@
-"""What stays of the statement of an `amp.initialize`: the names that it bound, the value that it gave."""
+"""What stays of the statement of an `amp.initialize`: the names that it bound, the value that it gave; and when it stays whole."""
 
 from __future__ import annotations
 
@@ -11,10 +11,33 @@ from amp_migrate.apex.sites import Site
 from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import path, same
 from amp_migrate.facts.tree import Tree
+from amp_migrate.placement.finding.networks import only_infers, trained_by_none, training_before
+from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.plan.cannot import Cannot
+from amp_migrate.plan.model import Place
 from amp_migrate.project import Project
 from amp_migrate.project.rounds import graphs
 from amp_migrate.rules.base import Context
 from amp_migrate.training.origins.meant import may_be_none, never_none, taken_apart
+
+
+def refuse_pure_fp16(unit: Unit, site: Site, options: Options) -> None:
+    """Refuse O3 where it may train, or may set the loss scale of a training to 1."""
+    if only_infers(unit, site):
+        return
+    model = site.module.tree.segment(options.arguments["models"])
+    half = f"drop AMP here, with {model}.half() and fp16 inputs"
+    if not trained_by_none(unit, site):
+        message = "opt_level O3 trains purely in fp16, and GradScaler refuses fp16 gradients"
+        raise Cannot("AMP903", *site.at, message, f'write opt_level="O1" and run again; or {half}')
+    if (other := training_before(unit, site)) is not None:
+        behind = Place(other.module.path, other.module.tree.span(other.node))
+        message = (
+            "opt_level O3 has a loss scale of 1, and the last amp.initialize to run sets that of all trainings: this one "
+            f"may come behind {behind}"
+        )
+        advice = f"call it before that one and run again; or {half}"
+        raise Cannot("AMP903", *site.at, message, advice, (behind,))
 
 
 def target_of(context: Context, site: Site) -> str:

@@ -776,6 +776,22 @@ ADVISED = (
     ),
     Advised("refused/level_o3", 'write opt_level="O1"', (('"O3"', '"O1"'),)),
     Advised(
+        "refused/level_o3_of_what_a_library_may_train",
+        'write opt_level="O1" and run again',
+        (('"O3"', '"O1"'),),
+    ),
+    Advised(
+        "refused/level_o3_behind_a_training",
+        "call it before that one and run again",
+        (
+            ('    teacher = amp.initialize(teacher, opt_level="O3")\n', ""),
+            (
+                "    student, optimizer =",
+                '    teacher = amp.initialize(teacher, opt_level="O3")\n    student, optimizer =',
+            ),
+        ),
+    ),
+    Advised(
         "internals/loss_scaler_read",
         "scale by a number of your own",
         (
