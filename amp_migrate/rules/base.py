@@ -140,7 +140,9 @@ def decision(
     message: str,
     edits: Iterable[Edit] = (),
     advice: str = "",
+    named: tuple[Place, ...] = (),
 ) -> Decision:
-    """Make the decision of a rule about a place, with edits in the same file."""
-    finding = Finding(module.path, module.tree.span(node), rule.code, status, message, advice)
+    """Make the decision of a rule about a place, with edits in the same file; `named` are places that its text names."""
+    span = module.tree.span(node)
+    finding = Finding(module.path, span, rule.code, status, message, advice, named=named)
     return Decision(finding, [(module.path, edit) for edit in edits])

@@ -51,7 +51,9 @@ from amp_migrate.project.relatives import family
 from amp_migrate.rules.autocast.library_forward import forwards_cast
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.rules.calls.initialized import (
+    enclosed,
     refuse_pure_fp16,
+    rescaled_by,
     rest,
     restored,
     result,
@@ -70,9 +72,10 @@ _O3 = (
 )
 _FP16 = "to keep fp16 weights, drop AMP here: .half() on the model and on its inputs"
 
+_RESCALED = "may initialize later, and Apex went on with the loss scale of that for all; the GradScaler keeps the one of this"
+
 RULE = Rule("AMP102", "amp.initialize becomes a GradScaler", Safety.FAITHFUL, order=10)
 
-_TIGHT = (ast.Name, ast.Attribute, ast.Call, ast.List)
 _OF_SCALER = ("growth_interval", "loss_scale=", "the static loss scale")
 
 
@@ -99,6 +102,9 @@ def decide(context: Context) -> Iterator[Decision]:
         made = creation is not None
         for remark in (r for r in options.remarks if made or not r.startswith(_OF_SCALER)):
             yield decision(RULE, Status.NOTE, site.module, site.node, remark)
+        if creation is not None and (later := rescaled_by(unit, site)) is not None:
+            message = f"{later} {_RESCALED}"
+            yield decision(RULE, Status.NOTE, site.module, site.node, message, named=(later,))
         if creation is not None and options.pinned is None and are_together(unit, creation):
             yield decision(RULE, Status.NOTE, site.module, site.node, _APART, advice=_ONE)
         if creation is not None and never_updates(unit, site):
@@ -150,17 +156,11 @@ def _replaced(
     if isinstance(site.module.tree.parent(whole(context, site, options)), ast.stmt):
         edits += _in_place(site, lines)
     else:
-        edits.append(ReplaceExpression(site.span, _enclosed(result(context, site, options))))
+        edits.append(ReplaceExpression(site.span, enclosed(result(context, site, options))))
         if made and creation is not None and not creation.climbed:
             edits.append(Insert(site.module.tree.span(stmt), made, after=False))
     message = f"amp.initialize becomes `{_first(made)}`" if made else "amp.initialize removed"
     return decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
-
-
-def _enclosed(text: str) -> str:
-    """Return an expression in parentheses where it may need them."""
-    node = ast.parse(f"({text})", mode="eval").body
-    return text if isinstance(node, _TIGHT) and "\n" not in text else f"({text})"
 
 
 def _in_place(site: Site, lines: list[str]) -> list[Edit]:

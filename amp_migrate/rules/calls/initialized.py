@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.apex.apart import elements
+from amp_migrate.apex.apart import elements, optimizer_expressions
 from amp_migrate.apex.choices import without_choice
 from amp_migrate.apex.options import Options
-from amp_migrate.apex.sites import Site
+from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import path, same
 from amp_migrate.facts.tree import Tree
@@ -16,9 +16,11 @@ from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Place
 from amp_migrate.project import Project
-from amp_migrate.project.rounds import graphs
+from amp_migrate.project.rounds import graphs, may_run_behind
 from amp_migrate.rules.base import Context
 from amp_migrate.training.origins.meant import may_be_none, never_none, taken_apart
+
+_TIGHT = (ast.Name, ast.Attribute, ast.Call, ast.List)
 
 
 def refuse_pure_fp16(unit: Unit, site: Site, options: Options) -> None:
@@ -40,10 +42,29 @@ def refuse_pure_fp16(unit: Unit, site: Site, options: Options) -> None:
         raise Cannot("AMP903", *site.at, message, advice, (behind,))
 
 
+def rescaled_by(unit: Unit, site: Site) -> Place | None:
+    """Return where an initialize of nothing to train may run behind one, and gave all trainings another loss scale."""
+    options = unit.options[site]
+    for other in unit.of(Kind.INITIALIZE):
+        own = unit.options[other]
+        fixed = own.pinned or ("1.0" if own.level in ("O0", "O3") else None)
+        if other is site or optimizer_expressions(other) or fixed == options.pinned:
+            continue
+        if may_run_behind(unit.project, (site.function, site.node), (other.function, other.node)):
+            return Place(other.module.path, other.module.tree.span(other.node))
+    return None
+
+
 def target_of(context: Context, site: Site) -> str:
     """Return the name under which the function of an initialize has the scaler."""
     home = context.unit.home
     return home.attribute(site.function) if home.is_attribute(site.function) else home.name
+
+
+def enclosed(text: str) -> str:
+    """Return an expression in parentheses where it may need them."""
+    node = ast.parse(f"({text})", mode="eval").body
+    return text if isinstance(node, _TIGHT) and "\n" not in text else f"({text})"
 
 
 def rest(context: Context, site: Site, options: Options) -> str:
