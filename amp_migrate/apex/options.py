@@ -266,10 +266,6 @@ def _bounds(
         and float(options.maximum) < 65536
     ):
         options.init_scale = options.maximum
-    if options.chosen_scale is not None and (options.minimum or options.maximum):
-        options.remarks.append(
-            "min_loss_scale and max_loss_scale bound a loss_scale that is a number as well, which Apex left as it was"
-        )
 
 
 def _remarks(options: Options, named: dict[str, ast.expr], levels: frozenset[str]) -> None:

@@ -45,7 +45,7 @@ from amp_migrate.plan.model import (
     ReplaceExpression,
     Status,
 )
-from amp_migrate.project import Class, Function
+from amp_migrate.project import Function
 from amp_migrate.project.reach import reachable
 from amp_migrate.project.relatives import family
 from amp_migrate.rules.autocast.library_forward import forwards_cast
@@ -60,7 +60,13 @@ from amp_migrate.rules.calls.initialized import (
     target_of,
     whole,
 )
-from amp_migrate.rules.calls.scaler_made import class_attribute, made_after, scaler_made
+from amp_migrate.rules.calls.scaler_made import (
+    class_attribute,
+    has_slots,
+    keeps_bounds,
+    made_after,
+    scaler_made,
+)
 from amp_migrate.rules.guards.declared import undeclared
 from amp_migrate.training.steps import children_of
 
@@ -76,6 +82,7 @@ _RESCALED = "may initialize later, and Apex went on with the loss scale of that 
 
 RULE = Rule("AMP102", "amp.initialize becomes a GradScaler", Safety.FAITHFUL, order=10)
 
+_BOUNDED = "min_loss_scale and max_loss_scale bound a loss_scale that is a number as well, which Apex left as it was"
 _OF_SCALER = ("growth_interval", "loss_scale=", "the static loss scale")
 
 
@@ -105,6 +112,8 @@ def decide(context: Context) -> Iterator[Decision]:
         if creation is not None and (later := rescaled_by(unit, site)) is not None:
             message = f"{later} {_RESCALED}"
             yield decision(RULE, Status.NOTE, site.module, site.node, message, named=(later,))
+        if made and options.chosen_scale is not None and keeps_bounds(context, options):
+            yield decision(RULE, Status.NOTE, site.module, site.node, _BOUNDED)
         if creation is not None and options.pinned is None and are_together(unit, creation):
             yield decision(RULE, Status.NOTE, site.module, site.node, _APART, advice=_ONE)
         if creation is not None and never_updates(unit, site):
@@ -233,7 +242,7 @@ def _in_constructor(context: Context, site: Site) -> list[Edit]:
     apart = init is None or init.module is not site.module
     if init is not None and apart and _is_prepared(context, init):
         return []
-    if cls is not None and apart and not _has_slots(cls):
+    if cls is not None and apart and not has_slots(cls):
         inherits = not set(lacking(context.unit.home)).isdisjoint(cls.mro())
         return [] if inherits else [class_attribute(context, cls)]
     if init is None or init.node is None or init.module is not site.module:
@@ -261,12 +270,6 @@ def _is_prepared(context: Context, init: Function) -> bool:
         if (cls := site.function.cls) and (creation := context.creations.get(site))
         if (own := cls.method("__init__"))
     )
-
-
-def _has_slots(cls: Class) -> bool:
-    """Tell whether the body of a class or of a base assigns to ``__slots__``, which no attribute of the class may be among."""
-    names = (n for base in cls.mro() for stmt in base.node.body for n in ast.walk(stmt))
-    return any(isinstance(n, ast.Name) and n.id == "__slots__" for n in names)
 
 
 def _first_statement(node: FunctionNode) -> ast.stmt:

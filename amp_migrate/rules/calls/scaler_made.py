@@ -6,6 +6,7 @@ import ast
 import itertools
 import textwrap
 
+from amp_migrate.apex.options import Options
 from amp_migrate.apex.sites import Site
 from amp_migrate.facts.constants import number
 from amp_migrate.facts.paths import defs, tail, walk
@@ -58,12 +59,23 @@ def loses_bounds(context: Context) -> bool:
     return not updates_alike(context) and any(o.minimum or o.maximum for o in options)
 
 
+def keeps_bounds(context: Context, options: Options) -> bool:
+    """Tell whether updates keep bounds of the scale of an initialize."""
+    return bool(options.minimum or options.maximum) and not loses_bounds(context)
+
+
 def class_attribute(context: Context, cls: Class) -> Insert:
     """Return the edit that gives a class a disabled scaler, for its objects that make none."""
     text = f"{context.unit.home.name} = {context.spelling.scaler(['enabled=False'])}"
     body = behind_docstring(cls.node) or cls.node.body
     simple = [*itertools.takewhile(lambda s: isinstance(s, ast.Assign | ast.AnnAssign), body)]
     return Insert(cls.module.tree.span([body[0], *simple][-1]), text, after=bool(simple))
+
+
+def has_slots(cls: Class) -> bool:
+    """Tell whether the body of a class or of a base assigns to ``__slots__``, which no attribute of the class may be among."""
+    names = (n for base in cls.mro() for stmt in base.node.body for n in ast.walk(stmt))
+    return any(isinstance(n, ast.Name) and n.id == "__slots__" for n in names)
 
 
 def _enabled(creation: Creation) -> list[str]:
