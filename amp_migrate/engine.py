@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from amp_migrate.facts.tree import Tree
@@ -16,6 +16,7 @@ from amp_migrate.source.file import Source
 if TYPE_CHECKING:
     from amp_migrate.check.training import Judgement
     from amp_migrate.older.describe import OlderInterfaces
+    from amp_migrate.plain.spell import Use
     from amp_migrate.plan.unit_summary import UnitSummary
     from amp_migrate.project import Project
 
@@ -107,25 +108,27 @@ def _spelt(
 ) -> tuple[Plan, list[UnitSummary], Judgement | None]:
     """Plan and rewrite some files with Apex spelt out in them as far as what comes of it is migrated."""
     from amp_migrate.attempts import Attempts
-    from amp_migrate.plain.spell import Use, left_as_it_was
+    from amp_migrate.plain.spell import left_as_it_was
     from amp_migrate.plan.model import Status
     from amp_migrate.plan.planner import Planner
 
     first = Planner(parsed, settings, notes, known)
     late = first.late()
-    without: set[Use] = set(late)
+    without = set(late)
     while True:
         trees = {**parsed, **first.spelt_out(without)}
         spelt = any(trees[path] is not tree for path, tree in parsed.items())
         planner = Planner(trees, settings, notes) if spelt else first
         plan, units, judgement = Attempts(planner, trees, outcomes, settings, read, beyond).last()
         moves = late if settings.enabled("AMP208") else set()
-        if late and any(
-            f.status is Status.LEFT or (f.code in _STAY and (f.path, *f.span[:2]) in moves)
+        stuck = (
+            f.path
             for f in plan.findings()
-        ):
-            without -= late
-            late = set()
+            if f.status is Status.LEFT or (f.code in _STAY and (f.path, *f.span[:2]) in moves)
+        )
+        if late and (more := _in_programs(first.project, late, stuck)):
+            without -= more
+            late -= more
             continue
         changed = [path for path, outcome in outcomes.items() if outcome.after is not None]
         done = {
@@ -137,6 +140,13 @@ def _spelt(
         if not left:
             return plan, units, judgement
         without |= left
+
+
+def _in_programs(project: Project, uses: set[Use], paths: Iterable[str]) -> set[Use]:
+    """Return the uses in the programs that some files belong to."""
+    groups = project.programs
+    numbers = {groups.get(path.replace("\\", "/")) for path in paths}
+    return {use for use in uses if groups[use[0].replace("\\", "/")] in numbers}
 
 
 def _parse(

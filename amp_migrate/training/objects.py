@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 
@@ -15,6 +15,7 @@ from amp_migrate.training.contexts import is_off
 from amp_migrate.training.named import Call, Groups, Makers, Optimizer, Results, Scaler, merged
 from amp_migrate.values.values import Near
 
+_NONE: Groups = frozenset()
 COPY = -1  # the name of a copy of a network that a function makes for itself
 
 
@@ -110,7 +111,7 @@ class Objects:
                     groups = self.groups(module, call.args[0])
                     held.append((ast.unparse(call.args[0]), groups))
                     steps.append((scaler, groups))
-        held += self._scaled_for()
+        held += [*self._scaled_for(), *self._given()]
         found = self._told_apart(held)
         self.results.of({group for optimizer in found for group in optimizer.groups})
         for optimizer in found:
@@ -131,6 +132,18 @@ class Objects:
         )
         held = [(ast.unparse(node), self.groups(module, node)) for module, node in named]
         return [(text, groups) for text, groups in held if groups]
+
+    def _given(self) -> Iterator[tuple[str, Groups]]:
+        """Yield what comes from out of sight and both steps and clears gradients, as only an optimizer does."""
+        clears = self.method_calls.get("zero_grad", [])
+        cleared = _NONE.union(*(self._receiver(module, call)[1] for module, call in clears))
+        for module, call in self.method_calls.get("step", []) if cleared else ():
+            text, groups = self._receiver(module, call)
+            if groups & cleared and not call.args and not self._is_in_sight(module, call):
+                yield text, groups
+
+    def _is_in_sight(self, module: Module, call: ast.Call) -> bool:
+        return bool(self._project.callees(call))
 
     def _told_apart(self, held: list[tuple[str, Groups]]) -> tuple[Optimizer, ...]:
         found: list[tuple[str, set[int]]] = []

@@ -64,6 +64,7 @@ from check.flags.set_later import SET_LATER
 from check.flags.static_arms import STATIC_ARMS
 from check.flags.unpacked import ASKED_AT_RUN_TIME, UNPACKED, UNPACKED_OTHERWISE
 from check.quiet.answers import ANSWERS
+from check.quiet.brought_optimizers import BROUGHT_OPTIMIZERS
 from check.quiet.halved_flags import HALVED_FLAGS
 from check.quiet.hooks import HOOKS
 from check.quiet.in_turn import IN_TURN
@@ -100,7 +101,7 @@ EVERY = (
     *ROUNDABOUT_RUNS, *KEPT_CONTEXTS, *BACKWARDS, *CONDITIONS, *CONTEXTS, *FOREIGN, *IN_BLOCKS, *ON_CLAIMED_LINES, *STATES,
     *UNASKED, *WEIGHTS, *STATIC_ARMS, ASKED_BY_CALL, *SET_BEHIND, *CLIPPED_SCALED, *SETTLED,
     *IN_TURN, *LOADED_SCALE, *OTHER_NETWORKS, *TURNED_FLAGS, *OBJECTS_THAT_STOP, *ANSWERS, *RECORDED, *HALVED_FLAGS, *HOOKS,
-    *LOOKED_UP, *ASKED_AT_RUN_TIME,
+    *LOOKED_UP, *ASKED_AT_RUN_TIME, *BROUGHT_OPTIMIZERS,
 )  # fmt: skip
 
 

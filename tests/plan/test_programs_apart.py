@@ -16,6 +16,7 @@ _KNOWN = (
     ("dual/engine_of_deepspeed", "fixes/clip_inside_block"),
     ("rest/sync_batch_norm_with_fallback", "refused/norm_told_where_no_step_follows"),
     ("flags/amp_attribute_of_callers", "several/optimizers_of_a_dictionary"),
+    ("evaluate/lambdas_and_partials", "refused/optimizer_of_a_native_runner"),
 )
 
 

@@ -776,6 +776,16 @@ ADVISED = (
     ),
     Advised("refused/level_o3", 'write opt_level="O1"', (('"O3"', '"O1"'),)),
     Advised(
+        "refused/backward_for_an_optimizer_of_the_caller",
+        "change the code so that gradients are touched only between the last backward and the step",
+        (
+            (
+                "        other.backward()\n        outer.step()\n        outer.zero_grad()\n",
+                "        (gradient,) = torch.autograd.grad(other, weights)\n        outer.apply(gradient)\n",
+            ),
+        ),
+    ),
+    Advised(
         "refused/level_o3_of_what_a_library_may_train",
         'write opt_level="O1" and run again',
         (('"O3"', '"O1"'),),
