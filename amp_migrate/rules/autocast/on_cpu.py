@@ -8,13 +8,18 @@ from typing import NamedTuple
 
 from amp_migrate.apex.sites import Kind
 from amp_migrate.placement.finding.unit import Unit
-from amp_migrate.project import Function
+from amp_migrate.project import Function, Module, Project
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.beliefs import SHAPES
-from amp_migrate.training.region import Region
+from amp_migrate.training.forwards.outputs import outputs
+from amp_migrate.training.region import Region, nodes_in, run_in
 
 _FRACTIONS = frozenset({"sigmoid", "softmax", "tanh"})
 _KEEPS_TYPE = SHAPES | _FRACTIONS | {"clone", "cuda", "relu"}
+
+
+_WIDENS = frozenset({"double", "float", "item", "tolist"})
+_PASSING = ("Dropout", "Identity", "Pad2d", "Pool1d", "Pool2d", "Pool3d", "ReLU", "Upsample")
 
 
 class Copied(NamedTuple):
@@ -35,17 +40,61 @@ def copied(unit: Unit, regions: Iterable[Region]) -> Iterator[Copied]:
         for s in unit.of(Kind.INITIALIZE)
     ):
         return
+    regions = list(regions)
     cast: dict[Function, set[ast.AST]] = {}
     for region in regions:
         nodes = cast.setdefault(region.function, set())
         nodes |= {node for stmt in region.statements() for node in ast.walk(stmt)}
+    told: set[ast.Call] = set()
     for function, nodes in cast.items():
-        outputs = _Outputs(unit, function, nodes)
+        given = _Outputs(unit, function, nodes).given
         for call in function.calls:
             if isinstance(call.func, ast.Attribute) and call.func.attr == "cpu":
-                found = outputs.given(call.func.value, frozenset())
-                if found:
+                found = given(call.func.value, frozenset())
+                told |= {call} if found else set()
+                if found and (all(found) or not _is_widened(function.module, call)):
                     yield Copied(function, call, all(found))
+    for function, call in _elsewhere(unit, regions):
+        if call not in told and not _is_widened(function.module, call):
+            yield Copied(function, call, False)
+
+
+def _is_widened(module: Module, call: ast.Call) -> bool:
+    """Tell whether a copy is made fp32, or Python's numbers, by what follows it: ``x.cpu().float()``."""
+    up = module.tree.parent(call)
+    while isinstance(up, ast.Attribute):
+        if up.attr in _WIDENS:
+            return True
+        up = module.tree.parent(up) if up.attr in SHAPES else None
+        up = module.tree.parent(up) if isinstance(up, ast.Call) else None
+    return False
+
+
+def _elsewhere(unit: Unit, regions: list[Region]) -> Iterator[tuple[Function, ast.Call]]:
+    """Yield each ``x.cpu()`` of what networks gave under autocast, wherever that came to."""
+    project = unit.project
+    losses, objects = (training := program_of(project).training).losses, training.objects
+    cast, under = nodes_in(regions), run_in(project, regions)
+    near = set(unit.near)
+    for module, call in objects.method_calls.get("cpu", ()):
+        if module not in near or call.args or project.callees(call):
+            continue
+        assert isinstance(call.func, ast.Attribute)
+        function = project.function_of(module, call)
+        for made in outputs(project, losses, function, call.func.value):
+            where = project.module_of(made)
+            if made in cast or project.function_of(where, made) in under:
+                if unit.forwards.is_network(where, made.func) and not _keeps(project, where, made):
+                    yield function, call
+                    break
+
+
+def _keeps(project: Project, module: Module, call: ast.Call) -> bool:
+    """Tell whether a call is of layers of torch that give what they get in the type in which they get it."""
+    made = project.values.made_by(module, call.func)
+    return bool(made) and all(
+        name.startswith("torch.nn.") and name.rpartition(".")[2].endswith(_PASSING) for name in made
+    )
 
 
 class _Outputs:

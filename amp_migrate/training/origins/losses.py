@@ -43,7 +43,7 @@ class Losses:
         self._traced: dict[tuple[ast.expr, _Stops | None], tuple[set[int], set[ast.AST]]] = {}
         self._named: dict[tuple[ast.expr, _Stops | None], set[int]] = {}
         self._walks = {
-            stops: Walk(partial(self._step, stops=stops), self._handed_over)
+            stops: Walk(partial(self._step, stops=stops), self.handed_over)
             for stops in (None, _SETTLES, _LEAVES)
         }
 
@@ -122,20 +122,8 @@ class Losses:
                 results += [Origin(callee, value, down=part) for value in returned(callee)]
             for anonymous in self._lambdas.run(part):
                 results.append(Origin(anonymous, anonymous.body.body, down=part))
-        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
-            for value in self.reaching(where, part):
-                if isinstance(value, ast.arg):
-                    onward += self._arguments(where, value)
-                elif value is not None:
-                    holder = self.reached.holder(where, value)
-                    onward.append(Origin(holder, value, elsewhere=holder is not where))
-                else:
-                    onward += [Origin(where, whole) for whole in wholes(self._project, where, part)]
-        elif isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load):
-            onward += self._stored(where, part)
-        held: frozenset[int] = frozenset()
-        if isinstance(part, ast.Name | ast.Attribute) and isinstance(part.ctx, ast.Load):
-            held = self._put_in(where, part)
+        onward += self.bound(where, part)
+        held = self.put_in(where, part)
         if cast and isinstance(part, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
             onward += self._handed_out(where, part)
         if results and cast:
@@ -148,6 +136,23 @@ class Losses:
             if child is not runs or not isinstance(child, ast.Name)
         ]
         return Step(run, onward, held)
+
+    def bound(self, where: Function, part: ast.AST) -> list[Origin]:
+        """Return what a variable or an attribute that is read may hold; nothing for other nodes."""
+        if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load):
+            return self._stored(where, part)
+        if not isinstance(part, ast.Name) or not isinstance(part.ctx, ast.Load):
+            return []
+        found: list[Origin] = []
+        for value in self.reaching(where, part):
+            if isinstance(value, ast.arg):
+                found += self._arguments(where, value)
+            elif value is not None:
+                holder = self.reached.holder(where, value)
+                found.append(Origin(holder, value, elsewhere=holder is not where))
+            else:
+                found += [Origin(where, whole) for whole in wholes(self._project, where, part)]
+        return found
 
     def _is_settled(self, function: Function, node: ast.AST, stops: _Stops) -> bool:
         """Tell whether no casts show in a value any more; arrays have none, whatever is put into them."""
@@ -195,13 +200,15 @@ class Losses:
                 found.append(Origin(holder, own, elsewhere=True))
         return found
 
-    def _put_in(self, function: Function, node: ast.expr) -> frozenset[int]:
+    def put_in(self, function: Function, node: ast.AST) -> frozenset[int]:
         """Return what the container that is read was given: ``outputs.append(network(x))``."""
+        if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
+            return frozenset()
         held = self._containers.within(function.module, node)
         own = isinstance(node, ast.Name) and held & self._containers.named(function, node.id)
         return held.difference(n for n in own or () if not self._may_be_one(function, node, n))
 
-    def _handed_over(self, number: int) -> Place:
+    def handed_over(self, number: int) -> Place:
         """Return where a thing is that is put into a container."""
         given = self._containers.given[number]
         return self._body(given.module, given.value), given.value

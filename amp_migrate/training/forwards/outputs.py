@@ -1,0 +1,82 @@
+"""What the calls gave that a value comes from, in the type in which they gave it: shaped, collected or handed on since."""
+
+from __future__ import annotations
+
+import ast
+from functools import partial
+
+from amp_migrate.project import Function, Project
+from amp_migrate.project.once import once
+from amp_migrate.training.beliefs import SHAPES
+from amp_migrate.training.bindings import returned
+from amp_migrate.training.origins.losses import Losses
+from amp_migrate.training.origins.walk import Origin, Step, Walk
+
+_JOINS = frozenset({"cat", "concat", "hstack", "stack", "vstack"})
+_METHODS = SHAPES | frozenset(
+    {"clone", "chunk", "cuda", "expand", "flip", "index_select", "items", "mean", "narrow", "pop", "relu", "repeat"}
+    | {"sigmoid", "split", "t", "tanh", "unbind", "values"}
+)  # fmt: skip
+_SEQUENCES = frozenset({"list", "reversed", "sorted", "tuple"})
+_VIEWS = frozenset({"data", "H", "T", "mH", "mT"})
+
+
+def outputs(project: Project, losses: Losses, function: Function, node: ast.expr) -> list[ast.Call]:
+    """Return the calls whose results a value may be, or be made of without another type."""
+    walk = _walk(project, losses)
+    return [n for n in walk.back([(function, node)])[1] if isinstance(n, ast.Call)]
+
+
+@once
+def _known(project: Project) -> dict[Losses, Walk]:
+    return {}
+
+
+def _walk(project: Project, losses: Losses) -> Walk:
+    known = _known(project)
+    if losses not in known:
+        known[losses] = Walk(partial(_step, project, losses), losses.handed_over)
+    return known[losses]
+
+
+def _step(project: Project, losses: Losses, where: Function, part: ast.AST) -> Step:
+    if isinstance(part, ast.Call):
+        if callees := project.callees(part):
+            results = [Origin(c, value, down=part) for c in callees for value in returned(c)]
+            return Step((), results)
+        if not _keeps_type(project, where, part):
+            return Step()
+    onward = losses.bound(where, part)
+    onward += [Origin(where, inner) for inner in _parts(project, where, part)]
+    return Step((), onward, losses.put_in(where, part))
+
+
+def _keeps_type(project: Project, where: Function, call: ast.Call) -> bool:
+    name = project.external(where.module, call.func)
+    if name is not None:
+        package, _, name = name.rpartition(".")
+        return package == "torch" and name in _JOINS | _METHODS
+    if isinstance(call.func, ast.Name):
+        return call.func.id in _SEQUENCES
+    return isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS
+
+
+def _parts(project: Project, where: Function, node: ast.AST) -> list[ast.expr]:
+    """Return the parts of an expression that it may give, as they are."""
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Name) or project.external(where.module, node.func):
+            return node.args[:1]
+        return [node.func.value] if isinstance(node.func, ast.Attribute) else []
+    if isinstance(node, ast.Attribute):
+        return [node.value] if node.attr in _VIEWS else []
+    if isinstance(node, ast.Subscript | ast.Starred | ast.NamedExpr | ast.Await):
+        return [node.value]
+    if isinstance(node, ast.List | ast.Tuple | ast.Set):
+        return node.elts
+    if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp):
+        return [node.elt]
+    if isinstance(node, ast.Dict):
+        return node.values
+    if isinstance(node, ast.DictComp):
+        return [node.value]
+    return [node.body, node.orelse] if isinstance(node, ast.IfExp) else []
