@@ -8,7 +8,7 @@ import copy
 from collections.abc import Iterator
 
 from amp_migrate.facts.below import every
-from amp_migrate.facts.paths import YIELDS, argument, arguments_of, tail, walk
+from amp_migrate.facts.paths import YIELDS, argument, arguments_of, is_super, tail, walk
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS, RUNS_FIRST
@@ -206,6 +206,15 @@ def meant(project: Project, module: Module, func: ast.expr) -> str | None:
 def run_first(project: Project, module: Module, call: ast.Call) -> ast.expr | None:
     """Return the first argument of a call that runs it: of ``map`` and its like."""
     return call.args[0] if call.args and meant(project, module, call.func) in RUNS_FIRST else None
+
+
+def base_made(function: Function, call: ast.Call) -> str | None:
+    """Return the class of a library whose constructor ``super().__init__(...)`` runs, where it is the only one."""
+    func = call.func
+    if function.cls is None or not isinstance(func, ast.Attribute) or func.attr != "__init__":
+        return None
+    known = [name for name in function.cls.externals() if name != "object"]
+    return known[0] if len(known) == 1 and is_super(func.value) else None
 
 
 def named(function: Function, name: str) -> ast.Name | ast.arg | None:

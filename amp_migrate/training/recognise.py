@@ -10,7 +10,7 @@ from amp_migrate.facts.paths import all_given, is_super
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import RUNS_NO_FORWARD
-from amp_migrate.training.bindings import bases, one_name
+from amp_migrate.training.bindings import base_made, bases, one_name
 from amp_migrate.training.events import Event, Kind
 from amp_migrate.training.forwards.sharing import Sharing
 from amp_migrate.training.happening import Happening
@@ -194,6 +194,7 @@ class Training(Happening):
             if name in RECORDS:
                 yield Event(Kind.RECORDS, call)
             yield from self._forward(function, call)
+            name = name or base_made(function, call)
             yield from self._handed(function, call, name)
             given = self._unseen.given(function, call, name)
             held = self._unseen.optimizers(function, call, name) if not given else set()
