@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from amp_migrate.engine import migrate
 from amp_migrate.settings import Settings
 from amp_migrate.source.file import Source
@@ -134,3 +136,117 @@ def test_what_only_tests_in_fp16_has_no_loss_scale_to_speak_of() -> None:
     messages = [f.message for f in result.plan.findings() if f.code == "AMP102"]
     assert len([m for m in messages if m.startswith("growth_interval")]) == 1
     assert len([m for m in messages if "weights stay fp32" in m]) == 2
+
+
+_TRAINER = """\
+import os
+import sys
+import torch
+from apex import amp
+
+
+class Trainer:
+    def __init__(self, fp16):
+        self.fp16 = fp16
+        self.net = torch.nn.Linear(4, 2)
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+    def train(self, batches):
+        if self.fp16:
+            self.net, self.optimizer = amp.initialize(self.net, self.optimizer, opt_level="O1")
+        for x, y in batches:
+            loss = torch.nn.functional.mse_loss(self.net(x), y)
+            self.optimizer.zero_grad()
+            with amp.scale_loss(loss, self.optimizer) as scaled_loss:
+                scaled_loss.backward()
+            self.optimizer.step()
+        self.evaluate(batches)
+
+    def evaluate(self, batches):
+        self.net.eval()
+        with torch.no_grad():
+            return [self.net(x) for x, _ in batches]
+
+
+def main(batches, fp16):
+    Trainer(fp16).train(batches)
+
+
+"""
+_LAUNCHED = {
+    "by a worker or in place": """\
+def launch(count, run, args):
+    if count > 1:
+        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            run(*args)
+            sys.exit()
+        os.execv(sys.executable, sys.argv)
+    else:
+        run(*args)
+
+
+launch(torch.cuda.device_count(), main, ([], "--fp16" in sys.argv))
+""",
+    "under a profiler or without": """\
+if "--profile" in sys.argv:
+    if torch.cuda.is_available():
+        with torch.autograd.profiler.profile():
+            main([], "--fp16" in sys.argv)
+else:
+    main([], "--fp16" in sys.argv)
+""",
+    "by one of two commands": """\
+def resumed(path):
+    if os.path.exists(path):
+        main(torch.load(path), "--fp16" in sys.argv)
+
+
+def begun():
+    main([], "--fp16" in sys.argv)
+
+
+{"resume": lambda: resumed("state.pt"), "begin": begun}[sys.argv[1]]()
+""",
+}
+
+
+@pytest.mark.parametrize("launch", _LAUNCHED.values(), ids=_LAUNCHED)
+def test_what_is_asked_above_the_training_and_its_evaluation_is_asked_for_both(launch: str) -> None:
+    result = migrate([Source.from_bytes("a.py", (_TRAINER + launch).encode())], Settings())
+    assert all(outcome.after is not None for outcome in result.outcomes)
+    assert not [f for f in result.plan.findings() if "leave out what" in f.message]
+
+
+_ALSO_ALONE = """\
+import os
+import torch
+from apex import amp
+
+
+def train(net, batches):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    net, optimizer = amp.initialize(net, optimizer, opt_level="O1")
+    for x, y in batches:
+        loss = torch.nn.functional.mse_loss(net(x), y)
+        optimizer.zero_grad()
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+        optimizer.step()
+
+
+def evaluate(net, batches):
+    net.eval()
+    with torch.no_grad():
+        return [net(x) for x, _ in batches]
+
+
+net = torch.nn.Linear(4, 2)
+if os.environ.get("TRAIN"):
+    train(net, [])
+evaluate(net, [])
+"""
+
+
+def test_an_evaluation_that_a_run_without_training_comes_to_is_told_of() -> None:
+    result = migrate([Source.from_bytes("a.py", _ALSO_ALONE.encode())], Settings())
+    assert [f for f in result.plan.findings() if "leave out what" in f.message]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
+from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import calls_anything, same, tail, variables
 from amp_migrate.flow.condition import Condition, names, negate
 from amp_migrate.placement.finding.unit import Unit
@@ -44,13 +46,45 @@ class Begun:
         self._unit = unit
         self._project = unit.project
         self._known: dict[ast.AST, list[_Way]] = {}
+        self._dominating: dict[Function, frozenset[Function]] = {}
 
     def guards(self, creation: Creation, function: Function, node: ast.AST) -> list[list[Guard]]:
         """Return, for each way to an initialize, the guards on it, outer first, that a node may do without."""
+        below = self._below(creation, function)
         return [
-            [g for g in way.guards if not self._passes(g, function, node, frozenset())]
+            [
+                g
+                for g in way.guards
+                if below is None or g.function in below
+                if not self._passes(g, function, node, frozenset())
+            ]
             for way in self._with(creation, function)
         ]
+
+    def _below(self, creation: Creation, function: Function) -> AbstractSet[Function] | None:
+        """Return what the last function runs through which all come to an initialize, and all to an evaluation, if any.
+
+        What is asked above that is asked once for both.
+        """
+        shared = self._through(creation.site.function) & self._through(function)
+        last = max(shared, key=lambda f: len(self._through(f)), default=None)
+        return None if last is None else reachable(self._project, last)
+
+    def _through(self, function: Function) -> frozenset[Function]:
+        """Return the functions, itself among them, through which every run comes to a function."""
+        if function not in self._dominating:
+            every = closure([function], lambda f: (caller for caller, _ in self._sites(f)))
+            known = dict.fromkeys(every, frozenset(every))
+            changed = True
+            while changed:
+                changed = False
+                for here in known:
+                    above = [known[caller] for caller, _ in self._sites(here)]
+                    through = frozenset.intersection(*above) if above else frozenset[Function]()
+                    if (found := through | {here}) != known[here]:
+                        known[here], changed = found, True
+            self._dominating[function] = known[function]
+        return self._dominating[function]
 
     def before(self, creation: Creation, function: Function, node: ast.AST) -> bool:
         """Tell whether every run of a function that turns AMP on comes past an initialize of its own first."""
