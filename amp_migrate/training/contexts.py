@@ -220,3 +220,10 @@ def runs_without_gradients(project: Project, module: Module, node: ast.AST) -> b
         return True
     varies = any(undecided(project, module, item.context_expr) for item in node.items)
     return None if varies else False
+
+
+def stops_exceptions(project: Project, context: ast.expr) -> bool:
+    """Tell whether leaving a context stops exceptions: ``contextlib.suppress``."""
+    if not isinstance(context, ast.Call):
+        return False
+    return project.external(project.module_of(context), context.func) == "contextlib.suppress"

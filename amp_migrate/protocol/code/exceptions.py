@@ -12,13 +12,13 @@ from amp_migrate.flow.cfg.points import Edge, EdgeKind, Kind, Point
 from amp_migrate.flow.terms import Term
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.project.reach import reachable
+from amp_migrate.training.contexts import stops_exceptions
 
 RAISED = Term("raised()", frozenset())
 """The exception that is on its way, as a fact."""
 UNKNOWN = Known("?")
 """Something that code out of sight raises."""
 
-_SUPPRESS = {"contextlib.suppress"}
 _ONLY_STATED = frozenset(
     {"AssertionError", "GeneratorExit", "ImportError", "KeyboardInterrupt"}
     | {"ModuleNotFoundError", "StopAsyncIteration", "StopIteration", "SystemExit"}
@@ -34,9 +34,7 @@ class Exceptions:
 
     def swallows(self, context: ast.expr) -> bool:
         """Tell whether leaving a context stops exceptions."""
-        if not isinstance(context, ast.Call):
-            return False
-        return self._project.external(self._project.module_of(context), context.func) in _SUPPRESS
+        return stops_exceptions(self._project, context)
 
     def survived(self, function: Function, node: ast.AST) -> bool:
         """Tell whether the training may go on after an exception at a node."""

@@ -15,6 +15,7 @@ from amp_migrate.plan.model import Edit, ReplaceExpression
 from amp_migrate.project import Function, Project
 from amp_migrate.project.order import comes_to, dominates, in_branch, inside, levels
 from amp_migrate.project.rounds import runs_before
+from amp_migrate.training.contexts import stops_exceptions
 from amp_migrate.training.origins.meant import meant
 
 SPARE = "_"
@@ -192,6 +193,20 @@ def above(receiver: Receiver, needed: list[ast.AST]) -> ast.stmt:
         if all(dominates(receiver.tree, level, use) for use in needed):
             break
     return top
+
+
+def has_given(project: Project, receiver: Receiver, use: ast.AST) -> bool:
+    """Tell whether a call has given the scaler where a use stands: it, or a block around it that lets exceptions out, comes first."""
+    statement: ast.AST = receiver.statement
+    while isinstance(statement, ast.stmt):
+        if dominates(receiver.tree, statement, use):
+            return True
+        statement = receiver.tree.holder(statement)
+        if not isinstance(statement, ast.With | ast.AsyncWith):
+            return False
+        if any(stops_exceptions(project, item.context_expr) for item in statement.items):
+            return False
+    return False
 
 
 def outlasting(receiver: Receiver, top: ast.stmt, receivers: Iterable[Receiver]) -> ast.stmt:

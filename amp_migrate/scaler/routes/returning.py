@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Edit, ReplaceExpression
 from amp_migrate.project import CallSite, Class, Function
-from amp_migrate.project.order import dominates, exclusive, key
+from amp_migrate.project.order import exclusive, key
 from amp_migrate.project.rounds import may_follow, rebound
 from amp_migrate.scaler.routes.received import (
     SPARE,
@@ -22,6 +22,7 @@ from amp_migrate.scaler.routes.received import (
     apart_by_test,
     bare,
     gives,
+    has_given,
     is_object,
     on_every_way,
     outlasting,
@@ -100,7 +101,8 @@ class Returning:
                 continue
             tops.add(top)
             given = [receiver, *(r for r in beside if r.name == receiver.name and not r.other_arm)]
-            if not all(any(dominates(r.tree, r.statement, use) for r in given) for use in uses):
+            project = self._home.project
+            if not all(any(has_given(project, r, use) for r in given) for use in uses):
                 top = outlasting(receiver, top, beside)
                 if top not in before:
                     before.add(top)
