@@ -118,10 +118,11 @@ class FileContext:
     held: Mapping[Place, Place] = field(default_factory=dict)
 
     def cause_of(self, *sites: Site) -> Place | None:
-        """Return what keeps some places: their own cause, or the first in the file, or in the project."""
-        own = [self.held[site.place] for site in sites if site.place in self.held]
+        """Return what keeps some places: their own cause, or the first in the file, or in the project, that is none of them."""
+        places = [site.place for site in sites]
+        own = [self.held[place] for place in places if place in self.held]
         near = [cause for place, cause in self.held.items() if place.path == self.module.path]
-        return next(iter([*own, *near, *self.held.values()]), None)
+        return next((c for c in (*own, *near, *self.held.values()) if c not in places), None)
 
     def of(self, *kinds: Kind) -> Iterator[Site]:
         """Yield the sites of some kinds, in source order."""

@@ -7,6 +7,9 @@ from textwrap import dedent
 import pytest
 
 from amp_migrate.api import migrate_source
+from amp_migrate.engine import migrate
+from amp_migrate.settings import Settings
+from amp_migrate.source.file import Source
 
 TRAINING = """
     import torch
@@ -85,3 +88,45 @@ def test_an_import_stays_at_the_top_for_another_function() -> None:
     assert "autocast" in result.text
     assert result.text.startswith("import apex\n")
     assert result.text.count("import apex") == 1
+
+
+_FEATURES = """\
+from apex import amp
+
+
+def features(audio, level):
+    if level == 1:
+        with amp.disable_casts():
+            return audio * 2
+    return audio * 2
+"""
+_TRAINS = """\
+import torch
+from apex import amp
+from features import features
+
+
+def main(loader):
+    net = torch.nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    net, optimizer = amp.initialize(net, optimizer, opt_level="O1")
+    amp.lists.functional_overrides.FP32_FUNCS.remove("softmax")
+    for x, y in loader:
+        loss = torch.nn.functional.mse_loss(net(features(x, 1)), y)
+        optimizer.zero_grad()
+        with amp.scale_loss(loss, optimizer) as scaled:
+            scaled.backward()
+        optimizer.step()
+"""
+
+
+def test_what_is_left_in_a_helper_names_the_training_that_keeps_it() -> None:
+    """The import stays for the use, and the use stays for what is left elsewhere, not for its own line."""
+    sources = [
+        Source.from_bytes("features.py", _FEATURES.encode()),
+        Source.from_bytes("train.py", _TRAINS.encode()),
+    ]
+    found = migrate(sources, Settings()).plan.findings()
+    (kept,) = (f for f in found if f.path == "features.py" and "disable_casts" in f.message)
+    assert kept.cause is not None
+    assert kept.cause.path == "train.py"
