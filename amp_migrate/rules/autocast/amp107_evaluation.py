@@ -115,12 +115,12 @@ def _on_the_cpu(context: Context, cast: list[Region]) -> Iterator[Decision]:
         value, tree = call.func.value, function.module.tree
         if floating:
             text = f"{tree.segment(value)}.float()"
-            message = f"`.cpu()` copies in fp32 what the network gives: `{text}`, as Apex's O1 did"
+            message = f"`.cpu()` copies in fp32 what the network gives: `{text}`, as Apex did"
             edits: list[Edit] = [ReplaceExpression(tree.span(value), text)]
             yield decision(RULE, Status.ROUTINE, function.module, call, message, edits)
         elif function not in told:
             told.add(function)
-            message = "`.cpu()` gives fp16 of what the network gives under autocast; Apex's O1 made it fp32"
+            message = "`.cpu()` gives fp16 of what the network gives under autocast; under Apex it was fp32"
             advice = "write `.float().cpu()` where numpy, sums or files need fp32"
             yield decision(RULE, Status.NOTE, function.module, call, message, advice=advice)
 

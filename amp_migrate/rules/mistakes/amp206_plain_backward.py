@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 from amp_migrate.facts.paths import path
@@ -35,6 +36,7 @@ from amp_migrate.rules.calls.amp116_further_backward import scaled
 from amp_migrate.training.steps import Backward, Step
 
 RULE = Rule("AMP206", "a plain backward under Apex is scaled", Safety.CHANGES, order=16)
+_UNSCALED = "Apex was on here, and no amp.scale_loss scaled this loss"
 _NAMES = ("scaled_loss", "loss_scaled", "amp_loss")
 
 
@@ -42,7 +44,9 @@ def decide(context: Context) -> Iterator[Decision]:
     """Scale the backward passes of a unit that has no scale_loss block."""
     for backward in _plain(context):
         off = _runs_unscaled(context, backward)
-        yield scaled(context, RULE, backward, Status.ROUTINE if off else Status.FIXED)
+        made = scaled(context, RULE, backward, Status.ROUTINE if off else Status.FIXED)
+        message = f"{made.finding.message}: {_UNSCALED}"
+        yield replace(made, finding=replace(made.finding, message=message))
 
 
 def _runs_unscaled(context: Context, backward: Backward) -> bool:
@@ -73,7 +77,7 @@ def decide_in_apex(context: Context) -> Iterator[Decision]:
             indented = text.replace("\n", "\n    ")
             text = f"if {enabled}:\n    {indented}\nelse:\n    {tree.segment(stmt)}"
         edits.append(Replace(tree.span(stmt), text))
-        message = f"becomes `with {head} as {name}`"
+        message = f"becomes `with {head} as {name}`: {_UNSCALED}"
         yield decision(RULE, Status.FIXED, module, backward.node, message, edits)
 
 
