@@ -19,6 +19,7 @@ _PRODUCTS = frozenset(
         "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "linear", "matmul", "mm", "mv",
     }
 )  # fmt: skip
+_SUMS = frozenset({"einsum", "tensordot"})
 _METHODS = frozenset({"addmm", "addmv", "addr", "baddbmm", "bmm", "matmul", "mm", "mv"})
 _SHAPES = SHAPES | {"float", "t"}
 _PACKAGES = frozenset({"torch", "torch.nn.functional"})
@@ -27,8 +28,10 @@ _PACKAGES = frozenset({"torch", "torch.nn.functional"})
 class Products:
     """Answers for the statements and functions of a project; only what is certain counts."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Project, *, sums: bool = False) -> None:
+        """`sums`: what O1 left in the type of its inputs, ``torch.einsum(...)``, counts as well."""
         self._project = project
+        self._named = _PRODUCTS | (_SUMS if sums else frozenset())
         self._known: dict[Function, bool] = {}
 
     def among(self, function: Function, needed: list[ast.stmt]) -> list[Region]:
@@ -56,12 +59,29 @@ class Products:
                 for given in (*receiver, *part.args):
                     yield from _shaped(given)
 
+    def multiplied(self, module: Module, node: ast.AST) -> list[ast.expr]:
+        """Return what a product multiplies, as that stands there; nothing for any other node."""
+        if not self._is_product(module, node):
+            return []
+        if isinstance(node, ast.BinOp | ast.AugAssign):
+            return operands(module, node)
+        assert isinstance(node, ast.Call)
+        receiver = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+        bound = receiver and self._project.external(module, node.func) is None
+        given = [*(receiver if bound else []), *node.args]
+        parts = [p for g in given for p in (g.elts if isinstance(g, ast.List | ast.Tuple) else [g])]
+        return [part for part in parts if not isinstance(part, ast.Constant)]
+
+    def run(self, call: ast.Call) -> bool:
+        """Tell whether the functions of the project that a call runs multiply."""
+        return any(map(self.within, reached_by(self._project, call)))
+
     def _multiplies(self, module: Module, stmt: ast.stmt) -> bool:
         calls = (node for node in walk(stmt) if isinstance(node, ast.Call))
-        run = {function for call in calls for function in reached_by(self._project, call)}
-        return self._in(module, stmt) or any(map(self._function, run))
+        return self._in(module, stmt) or any(map(self.run, calls))
 
-    def _function(self, function: Function) -> bool:
+    def within(self, function: Function) -> bool:
+        """Tell whether a function multiplies itself."""
         if function not in self._known:
             self._known[function] = function.node is not None and self._in(
                 function.module, function.node
@@ -78,7 +98,7 @@ class Products:
             return False
         package, _, name = (self._project.external(module, node.func) or "").rpartition(".")
         if package:
-            return package in _PACKAGES and name in _PRODUCTS
+            return package in _PACKAGES and name in self._named
         func = node.func
         return (
             isinstance(func, ast.Attribute)

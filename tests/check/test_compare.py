@@ -68,6 +68,7 @@ from check.quiet.brought_optimizers import BROUGHT_OPTIMIZERS
 from check.quiet.halved_flags import HALVED_FLAGS
 from check.quiet.hooks import HOOKS
 from check.quiet.in_turn import IN_TURN
+from check.quiet.left_wide import LEFT_WIDE
 from check.quiet.loaded_scale import LOADED_SCALE
 from check.quiet.objects_that_stop import OBJECTS_THAT_STOP
 from check.quiet.other_networks import OTHER_NETWORKS
@@ -101,7 +102,7 @@ EVERY = (
     *ROUNDABOUT_RUNS, *KEPT_CONTEXTS, *BACKWARDS, *CONDITIONS, *CONTEXTS, *FOREIGN, *IN_BLOCKS, *ON_CLAIMED_LINES, *STATES,
     *UNASKED, *WEIGHTS, *STATIC_ARMS, ASKED_BY_CALL, *SET_BEHIND, *CLIPPED_SCALED, *SETTLED,
     *IN_TURN, *LOADED_SCALE, *OTHER_NETWORKS, *TURNED_FLAGS, *OBJECTS_THAT_STOP, *ANSWERS, *RECORDED, *HALVED_FLAGS, *HOOKS,
-    *LOOKED_UP, *ASKED_AT_RUN_TIME, *BROUGHT_OPTIMIZERS,
+    *LOOKED_UP, *ASKED_AT_RUN_TIME, *BROUGHT_OPTIMIZERS, *LEFT_WIDE,
 )  # fmt: skip
 
 

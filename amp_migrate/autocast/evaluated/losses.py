@@ -10,6 +10,7 @@ from amp_migrate.autocast.evaluated.inference import without_gradients
 from amp_migrate.autocast.products import Products
 from amp_migrate.autocast.slicing.finished import fp32_inputs, runs_in_fp32
 from amp_migrate.facts.paths import calls_anything, defs, path, uses, walk
+from amp_migrate.placement.finding.networks import casts_these_alone
 from amp_migrate.placement.finding.trains import Trains
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module, Project
@@ -110,6 +111,8 @@ class _Measured:
         module = function.module
         project = self._unit.project
         inputs = fp32_inputs(project, module, node)
+        if casts_these_alone(self._unit):
+            return any(self._is_output(function, part) for part in inputs)
         return any(self._is_output(function, part) for part in inputs) or any(
             self._is_output(function, part, factor=True) for part in _factors(project, module, node)
         )

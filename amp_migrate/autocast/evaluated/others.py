@@ -85,11 +85,11 @@ def _trains(unit: Unit, module: Module, func: ast.expr) -> bool:
 def _run(unit: Unit, module: Module, call: ast.Call, taken: set[ast.AST]) -> ast.expr | None:
     """Return the network that a call is the forward pass of, by itself or by a method, if that runs what is not `taken`."""
     func = call.func
-    if _is_network(unit, module, func):
+    if is_network(unit, module, func):
         return func
     if not isinstance(func, ast.Attribute):
         return None
-    if _runs_parts(unit, call, taken) and _is_network(unit, module, func.value):
+    if _runs_parts(unit, call, taken) and is_network(unit, module, func.value):
         return func.value
     if func.attr not in RUNS_FORWARD:
         return None
@@ -106,13 +106,13 @@ def _runs_parts(unit: Unit, call: ast.Call, taken: set[ast.AST]) -> bool:
     callees = unit.project.callees
     run = closure(callees(call), lambda f: (c for part in calls(f) for c in callees(part)))
     return any(
-        function.cls is not None and _is_network(unit, function.module, part.func)
+        function.cls is not None and is_network(unit, function.module, part.func)
         for function in run
         for part in calls(function)
     )
 
 
-def _is_network(unit: Unit, module: Module, func: ast.expr) -> bool:
+def is_network(unit: Unit, module: Module, func: ast.expr) -> bool:
     """Tell, by what it was made of or put into and not by its name, whether a call is the forward pass of a network."""
     if not isinstance(func, ast.Name | ast.Attribute | ast.Subscript):
         return False

@@ -30,7 +30,7 @@ class Multiplying:
 
     def is_network(self, module: Module, call: ast.Call) -> bool:
         """Tell whether a call is of a network, of the project or used as one; those that O2 and O3 were not given ran in fp32."""
-        if self._only_given:
+        if self.only_given:
             return False
         values = self._project.values
         classes = values.instance_classes(module, call.func)
@@ -48,7 +48,8 @@ class Multiplying:
         return used_as_networks(self._project, self._project.values)
 
     @cached_property
-    def _only_given(self) -> bool:
+    def only_given(self) -> bool:
+        """Tell whether Apex cast the networks that it was given, and no product elsewhere."""
         levels = (item.level for item in self._every)
         return any(isinstance(at, ast.Constant) and at.value in _OF_GIVEN for at in levels)
 

@@ -157,7 +157,9 @@ class Forwards:
         for function, call in self._losses.uncast(cast, native, begun):
             if not scales(self.new, function):
                 yield differs(UNCAST, where(function, call), call)
-        yield from Operators(self.old, self.new, self.networks).uncast(apex, starts, native, begun)
+        operators = Operators(self.old, self.new, self.networks)
+        yield from operators.uncast(apex, starts, native, begun)
+        yield from operators.recast(starts, native, begun, self.claims)
         if item.trains and is_scaled(self.old, item):
             yield from self._scalers.differing(native, begun, False, DISABLED)
             yield from self._scalers.off(item, native)

@@ -30,6 +30,7 @@ from amp_migrate.training.beliefs import (
 from amp_migrate.training.bindings import bases
 from amp_migrate.training.forwards.forwards import is_housekeeping
 from amp_migrate.training.forwards.holders import holders
+from amp_migrate.training.origins.losses import RETYPES
 
 _LOSSES = ("torch.nn.functional.", "torch.nn.")
 _OF_TENSORS = frozenset(
@@ -41,11 +42,11 @@ _OF_TENSORS = frozenset(
 )  # fmt: skip
 _RUNS_NOTHING = HAND_OUT_PARAMETERS | RUNS_NO_FORWARD | METHODS_WITHOUT_CASTS
 _MEASURES = ("loss", "cross_entropy", "kl_div", "softmax", "normalize", "cosine_similarity")
-_METHODS = frozenset({"addmm", "addmv", "addr", "baddbmm", "bmm", "matmul", "mm", "mv"})
-_PRODUCTS = frozenset(
+METHODS = frozenset({"addmm", "addmv", "addr", "baddbmm", "bmm", "matmul", "mm", "mv"})
+PRODUCTS = frozenset(
     {
         "torch.addbmm",
-        *(f"torch.{name}" for name in _METHODS),
+        *(f"torch.{name}" for name in METHODS),
         *(f"torch.nn.functional.{name}" for name in RUN_IN_HALF if name.startswith("conv")),
         "torch.nn.functional.linear",
     }
@@ -80,6 +81,11 @@ class Networks:
         returning = [item.function for item in self._every]
         found |= handed_back(self._project, self._objects, frozenset(found), returning)
         return frozenset(found | set(self._copies(found)))
+
+    @property
+    def only_given(self) -> bool:
+        """Tell whether Apex cast the networks that it was given, and no product elsewhere."""
+        return self._multiplying.only_given
 
     @cached_property
     def running(self) -> frozenset[int]:
@@ -219,10 +225,12 @@ class Networks:
 
     def _halves(self, function: Function, call: ast.Call) -> bool:
         """Tell whether a call multiplies what an initialized network gave, which was made fp32."""
+        if self.only_given:
+            return False
         name = self._project.external(function.module, call.func)
         if name is not None:
-            return name in _PRODUCTS and self.halves(function, call, call.args)
-        if not isinstance(call.func, ast.Attribute) or call.func.attr not in _METHODS:
+            return name in PRODUCTS and self.halves(function, call, call.args)
+        if not isinstance(call.func, ast.Attribute) or call.func.attr not in METHODS:
             return False
         if self._project.callees(call):
             return False
@@ -240,6 +248,16 @@ class Networks:
             and not self._are_running(networks(function, given, cast=True))
             for given in factors
         )
+
+    def stays_wide(self, function: Function, factor: ast.expr) -> bool:
+        """Tell whether a factor is what an initialized network gave, made fp32 on its way, and no other type since."""
+        losses = self._program.training.losses
+        if not self._are_running(losses.networks(function, factor, factor=True)):
+            return False
+        if self._are_running(losses.networks(function, factor, cast=True)):
+            return False
+        calls = losses.calls(function, factor, cast=False)
+        return not any(tail(call) in RETYPES for call in calls)
 
     def _is_measure(self, module: Module, func: ast.expr) -> bool:
         """Tell whether what is called is a loss of torch, by its name or by what made it."""

@@ -1,16 +1,17 @@
-"""Products by ``@`` of what an initialized network gave, which was made fp32: O1 made it fp16 again."""
+"""Products of what an initialized network gave, which was made fp32: O1 made it fp16 again, O2 and O3 left it."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from amp_migrate.check.apex.disabling import States
 from amp_migrate.check.apex.initialized import ON, Initialized
 from amp_migrate.check.casts.casting import Casting, Casts
-from amp_migrate.check.casts.differing import UNCAST, differs, scales
-from amp_migrate.check.casts.networks import Networks
+from amp_migrate.check.casts.differing import CAST, UNCAST, differs, place, scales
+from amp_migrate.check.casts.networks import METHODS, PRODUCTS, Networks
+from amp_migrate.check.events.claims import IN_FP32, Claims
 from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.project import Function
@@ -32,7 +33,9 @@ class Operators:
         native: Casting,
         begun: Mapping[Function, frozenset[Casts]],
     ) -> Iterator[tuple[Key, Difference]]:
-        """Yield the products of the new text that run without casts, where Apex had them on."""
+        """Yield the products by ``@`` of the new text that run without casts, where Apex had them on."""
+        if self.networks.only_given:
+            return
         wanted: dict[tuple[Key, str], States] = {}
         for function, start in starts.items():
             for node, states in apex.products(function, start):
@@ -52,3 +55,52 @@ class Operators:
                     off = native.at(function, product, begun[function]) is Casts.OFF
                     if wanted.get(at) == ON and off:
                         yield differs(UNCAST, at, product)
+
+    def recast(
+        self,
+        starts: Iterable[Function],
+        native: Casting,
+        begun: Mapping[Function, frozenset[Casts]],
+        claims: Claims,
+    ) -> Iterator[tuple[Key, Difference]]:
+        """Yield the products that the new text casts, where O2 or O3 left them in fp32 and no rule of the run says so."""
+        if not self.networks.only_given:
+            return
+        left = {
+            at
+            for function in starts
+            for at, node in _products(self.old, function)
+            if any(
+                self.networks.stays_wide(function, factor)
+                for factor in _factors(self.old, function, node)
+            )
+            and not claims.note(IN_FP32, place(at, node))
+        }
+        for function in begun if left else ():
+            for at, node in _products(self.new, function):
+                if at in left and native.at(function, node, begun[function]) is Casts.ON:
+                    yield differs(CAST, at, node)
+
+
+def _products(
+    side: Side, function: Function
+) -> Iterator[tuple[tuple[Key, str], ast.expr | ast.stmt]]:
+    """Yield the products of a function, each with what it is compared by."""
+    for point in side.program.graph(function).points:
+        node = point.node
+        if isinstance(node, ast.expr | ast.stmt) and _factors(side, function, node):
+            yield (key(function), ast.unparse(node)), node
+
+
+def _factors(side: Side, function: Function, node: ast.AST) -> list[ast.expr]:
+    """Return what a product multiplies; nothing for any other node."""
+    if isinstance(node, ast.BinOp | ast.AugAssign):
+        return operands(function.module, node) if isinstance(node.op, ast.MatMult) else []
+    if not isinstance(node, ast.Call):
+        return []
+    name = side.project.external(function.module, node.func)
+    if name is not None:
+        return node.args if name in PRODUCTS else []
+    if not isinstance(node.func, ast.Attribute) or node.func.attr not in METHODS:
+        return []
+    return [] if side.project.callees(node) else [node.func.value, *node.args]

@@ -30,6 +30,12 @@ def initialized(unit: Unit) -> set[int]:
     return groups | _copies(unit, groups)
 
 
+def casts_these_alone(unit: Unit) -> bool:
+    """Tell whether Apex cast the networks that it was given, and no function of torch: at O2 and O3."""
+    levels = {unit.options[site].level for site in unit.of(Kind.INITIALIZE)}
+    return bool(levels) and levels <= {"O2", "O3"}
+
+
 def _copies(unit: Unit, networks: set[int]) -> set[int]:
     """Return the groups of the copies and running averages that are made of some networks."""
     values = unit.project.values

@@ -23,6 +23,8 @@ from amp_migrate.training.origins.walk import Origin, Place, Step, Walk
 
 _PROTOCOLS = frozenset({"__getitem__", "__iter__", "__next__"})
 _Stops = frozenset[str]
+RETYPES = frozenset({"bfloat16", "half", "to", "type", "type_as"})
+"""Methods that may give a tensor another floating type."""
 _LEAVES: _Stops = frozenset({"cpu", "double", "item", "numpy", "tolist"})
 _SETTLES: _Stops = _LEAVES | {"float"} | HAND_OUT_WEIGHTS
 

@@ -150,6 +150,10 @@ PROGRAMS: dict[str, str | dict[str, str]] = {
     'penalty = Penalty("O1")\n',
     "AMP122": f"{HEAD}{IMPORT}{PARTS}{TRAIN_STEP}def overflowed():\n{IN_LOOP}\n    return False\n{INIT}{LOOP}"
     "    train_step(model, optimizer, images)\n    if overflowed():\n        print(i)\n",
+    "AMP123": f"{HEAD}{IMPORT}def transport(made, wanted):\n    return (made @ wanted.t()).mean()\n{PARTS}"
+    + INIT.replace("O1", "O2")
+    + f"{LOOP}    output = model(images)\n{IN_LOOP}\n    loss = criterion(output, labels) + distance\n"
+    + f"{ZERO}{BACKWARD}{STEP}",
     "AMP205": START + f"{EXAMPLE}\n" + WHOLE[len(START) :],
     "AMP213": f"{HEAD}{PARTS}{EXAMPLE}\ntrainer = Trainer(model, optimizer)\n{LOOP}{ZERO}{FORWARD}    trainer.step(loss)\n",
     "AMP214": f"{HEAD}{IMPORT}{PARTS}{TWO}{LOOP}    encoder_optimizer.zero_grad()\n    head_optimizer.zero_grad()\n{IN_LOOP}\n",

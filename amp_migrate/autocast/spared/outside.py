@@ -1,0 +1,145 @@
+"""Which code that regions run is surely no part of the networks that Apex was given."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property, partial
+
+from amp_migrate.apex.sites import Kind
+from amp_migrate.autocast.evaluated.others import is_network
+from amp_migrate.autocast.products import Products
+from amp_migrate.facts.closure import closure
+from amp_migrate.placement.finding.networks import initialized
+from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.project import Class, Function, Module, Project
+from amp_migrate.project.reach import reachable
+from amp_migrate.training.beliefs import MULTIPLYING_LAYERS
+from amp_migrate.training.region import Region, functions_run, run_below
+from amp_migrate.values.links.onward import Onward
+
+_LAYERS = MULTIPLYING_LAYERS | {"Sequential"}
+
+
+class Outside:
+    """Answers for the code that some regions run, given as its nodes with their functions."""
+
+    def __init__(
+        self, unit: Unit, regions: Iterable[Region], nodes: Sequence[tuple[Function, ast.AST]]
+    ) -> None:
+        self._unit = unit
+        self._project = unit.project
+        self._nodes = nodes
+        self._products = Products(unit.project, sums=True)
+        sites = unit.of(Kind.INITIALIZE)
+        self._in_halves = any(site.module.tree.older.written for site in sites)
+        self._around = {r.function for r in regions if not _is_of_module(r.function)}
+        self.models = initialized(unit)
+
+    def holds(self, function: Function) -> bool:
+        """Tell whether a function runs as no part of the networks that are initialized, which hand out fp32.
+
+        What older interfaces put into fp16 handed out fp16.
+        """
+        if self._in_halves:
+            return False
+        return function in self._around or function in self._outside
+
+    def is_other(self, function: Function, node: ast.AST) -> bool:
+        """Tell whether a call runs a network that multiplies and that Apex was not given, and is no part of one."""
+        return self.holds(function) and node in self._others and function not in self._aside
+
+    def is_own(self, function: Function) -> bool:
+        """Tell whether nothing but the regions runs a function."""
+        callers = self._project.callers(function)
+        return function in self._around or all(site.call in self.made for site in callers)
+
+    @cached_property
+    def made(self) -> set[ast.AST]:
+        """The nodes that the regions run."""
+        return {node for _, node in self._nodes}
+
+    @cached_property
+    def _outside(self) -> set[Function]:
+        """The functions that surely run as no part of the networks that are initialized."""
+        run = {function for function, _ in self._nodes}
+        modular = {f for f in run if _is_of_module(f)}
+        known = [
+            (node, self.is_given(function, node))
+            for function, node in self._nodes
+            if isinstance(node, ast.Call) and function not in modular
+            if set(functions_run(self._project, function.module, node)) & modular
+        ]
+        given = self._parts(node for node, is_given in known if is_given)
+        aside = self._parts(node for node, is_given in known if not is_given) - given
+        within = closure(modular - aside, partial(_onward, self._project))
+        return run - given - set(within)
+
+    def is_given(self, function: Function, call: ast.Call) -> bool:
+        """Tell whether a call may be of a network that is initialized, or of a method of one."""
+        groups, module = self._project.values.groups, function.module
+        return any(
+            self._near.reaches(module, held) or bool(groups(module, held) & self.models)
+            for held in (call.func, *_owner(call))
+        )
+
+    @cached_property
+    def _near(self) -> Onward:
+        return self._project.values.onward(self.models)
+
+    def _parts(self, calls: Iterable[ast.AST]) -> frozenset[Function]:
+        """Return the functions that run in some calls."""
+        module_of = self._project.module_of
+        made = (c for c in calls if isinstance(c, ast.Call))
+        starts = [f for c in made for f in functions_run(self._project, module_of(c), c)]
+        return frozenset(closure(starts, partial(_onward, self._project)))
+
+    @cached_property
+    def _others(self) -> set[ast.AST]:
+        """The calls of networks that are surely none of those which are initialized."""
+        return {
+            node
+            for function, node in self._nodes
+            if isinstance(node, ast.Call)
+            and is_network(self._unit, function.module, node.func)
+            and not self.is_given(function, node)
+            and self._layers(function.module, node.func)
+        }
+
+    def _layers(self, module: Module, func: ast.expr) -> bool:
+        """Tell whether a network multiplies: it or its class has such layers, or methods that do; of others it is assumed."""
+        made = self._project.values.made_by(module, func)
+        if any(not n.startswith("torch.") or n.rpartition(".")[2] in _LAYERS for n in made):
+            return True
+        classes = closure(
+            self._project.instance_classes(module, func),
+            lambda c: (p for call in _made(c) for p in self._project.constructed(call)),
+        )
+        methods = (m for c in classes for base in c.mro() for m in base.methods.values())
+        if any(map(self._products.within, methods)):
+            return True
+        names = (self._project.external(c.module, call.func) for c in classes for call in _made(c))
+        return any((name or "").rpartition(".")[2] in _LAYERS for name in names)
+
+    @cached_property
+    def _aside(self) -> frozenset[Function]:
+        """The functions that run as parts of those networks."""
+        return self._parts(self._others)
+
+
+def _onward(project: Project, function: Function) -> Iterator[Function]:
+    yield from reachable(project, function)
+    yield from run_below(project, function)
+
+
+def _is_of_module(function: Function) -> bool:
+    return function.cls is not None and "torch.nn.Module" in function.cls.externals()
+
+
+def _made(cls: Class) -> Iterator[ast.Call]:
+    """Yield the calls in the methods of a class, those that make its layers among them."""
+    yield from (call for base in cls.mro() for m in base.methods.values() for call in m.calls)
+
+
+def _owner(call: ast.Call) -> list[ast.expr]:
+    return [call.func.value] if isinstance(call.func, ast.Attribute) else []

@@ -1,0 +1,1 @@
+"""What must stay out of the casts of autocast, in fp32."""

@@ -1,0 +1,83 @@
+"""What O2 and O3 left in fp32 is no product in fp16 now.
+
+## What it does
+Where the program chooses O2 or O3, puts a statement under `autocast(enabled=False)` that multiplies what the networks hand
+out, or what the source makes fp32 (`x.float()`), or that hands such fp32 to a function that multiplies. Where more stands in
+the statement, or a network runs that Apex was not given, a note says so.
+
+## Why
+O2 casts the networks that `amp.initialize` is given, and hands out fp32. Autocast casts every product in its blocks,
+whatever is multiplied, and makes it fp16 again.
+
+## Example
+    distance = transport(output.float(), labels.float())
+
+## Use instead
+    with torch.cuda.amp.autocast(enabled=False):
+        distance = transport(output.float(), labels.float())
+
+## Safety
+Faithful, but for what a note names: that is multiplied in fp16 now.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Iterator
+
+from amp_migrate.autocast.disabled import Disabled
+from amp_migrate.autocast.spared.statements import Spared, spared
+from amp_migrate.placement.finding.networks import casts_these_alone
+from amp_migrate.plan.model import Decision, Edit, ReplaceExpression, Status, Wrap
+from amp_migrate.project.order import position
+from amp_migrate.rules.autocast.evaluation_places import cast_at
+from amp_migrate.rules.base import Context, Rule, Safety, decision
+
+RULE = Rule("AMP123", "what O2 and O3 left in fp32 stays so", Safety.FAITHFUL, order=19)
+
+_ATOMS = ast.Name | ast.Attribute | ast.Call | ast.Subscript
+
+
+def decide(context: Context) -> Iterator[Decision]:
+    """Keep products of what was fp32 out of the casts, and name what cannot be kept."""
+    if context.casts.never or not casts_these_alone(context.unit):
+        return
+    disabled = Disabled(context.unit)
+    asked = context.evaluations()
+    regions = [*context.unit.regions, *asked, *cast_at(context, asked, disabled).regions]
+    found = spared(context.unit, [r for r in regions if not disabled.holds(r)])
+    for together in _neighbours([each for each in found if each.apart]):
+        yield _kept(context, together)
+    yield from (_told(context, each) for each in found if not each.apart)
+
+
+def _neighbours(found: list[Spared]) -> Iterator[list[Spared]]:
+    """Yield the statements that can run apart, those together that follow one another."""
+    apart = {each.statement: each for each in found}
+    for each in found:
+        tree = each.function.module.tree
+        block, place = tree.block(each.statement), position(tree, each.statement)
+        if not place or block[place - 1] not in apart:
+            yield [apart[s] for s in itertools.takewhile(lambda s: s in apart, block[place:])]
+
+
+def _kept(context: Context, together: list[Spared]) -> Decision:
+    module, call = together[0].function.module, context.spelling.autocast("False")
+    tree = module.tree
+    first, last = (tree.span(each.statement) for each in (together[0], together[-1]))
+    edits: list[Edit] = [Wrap(first, last, f"with {call}:")]
+    for given in (node for each in together for node in each.narrow):
+        text = tree.segment(given)
+        text = f"{text}.float()" if isinstance(given, _ATOMS) else f"({text}).float()"
+        edits.append(ReplaceExpression(tree.span(given), text))
+    message = f"what Apex had in fp32 is multiplied under `{call}`"
+    return decision(RULE, Status.ROUTINE, module, together[0].node, message, edits)
+
+
+def _told(context: Context, each: Spared) -> Decision:
+    level = " and ".join(sorted({o.level for o in context.unit.options.values() if o.level}))
+    message = f"Apex left this in fp32 at {level}; under autocast it multiplies in fp16"
+    off = context.spelling.autocast("False")
+    advice = f"where fp16 is too small or too coarse for it, compute it of `.float()` inputs under `with {off}:`"
+    return decision(RULE, Status.NOTE, each.function.module, each.node, message, advice=advice)
