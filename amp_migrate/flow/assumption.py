@@ -39,6 +39,13 @@ class Truth:
 Value = Known | Truth
 
 
+def excludes(one: Value, other: Value) -> bool:
+    """Tell whether what is known of a value cannot hold together with something else."""
+    if isinstance(one, Known) and isinstance(other, Known):
+        return one != other
+    return one.truth is not other.truth
+
+
 @dataclass(frozen=True)
 class Fact:
     """A term and what is known of it."""

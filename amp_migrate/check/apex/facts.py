@@ -6,9 +6,10 @@ import ast
 import re
 from dataclasses import dataclass
 
-from amp_migrate.flow.assumption import NOTHING, Assumption
+from amp_migrate.flow.assumption import NOTHING, Assumption, excludes
 from amp_migrate.flow.terms import Aspect, Term
-from amp_migrate.project import Function
+from amp_migrate.project import Function, Project
+from amp_migrate.training.origins.constants import settled
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,14 @@ class Facts:
                 ) is None:
                     found = found.with_fact(fact.term, fact.value)
         return found
+
+    def exclude(self, project: Project, call: ast.Call, callee: Function) -> bool:
+        """Tell whether a call gives a constant with which the function does not do what holds in it."""
+        held = self.at(callee)
+        site = project.site(call, callee) if held.facts else None
+        given = settled(project, site, callee).facts if site is not None else ()
+        asked = ((held.get(fact.term), fact.value) for fact in given)
+        return any(known is not None and excludes(known, value) for known, value in asked)
 
 
 def _name(function: Function) -> tuple[str, str]:

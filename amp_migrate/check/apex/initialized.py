@@ -98,7 +98,7 @@ class Initialized:
     def may_run(self, entries: Collection[Function] | None = None) -> bool:
         """Tell whether any of the calls may run, in a run that begins at one of some functions."""
         return any(
-            True in found
+            not found <= OFF
             for (function, _), found in self._exits.items()
             if entries is None or function in entries
         )
@@ -106,7 +106,7 @@ class Initialized:
     def may_come(self, entries: Collection[Function]) -> bool:
         """Tell whether any of the calls may run, in a run that begins so, or in what that hands to a library to run."""
         return self.may_run(entries) or any(
-            True in self._exits.get((started, False), frozenset())
+            not self._exits.get((started, False), OFF) <= OFF
             for function, start in self.spread(entries).items()
             for call, _ in self.calls(function, start)
             if not self._program.calls.run(call)
@@ -171,12 +171,13 @@ class Initialized:
         callees = self._callees(node)
         found: set[bool | None] = set()
         for callee in callees:
-            if callee not in self._leads:
-                found |= states
-            else:
-                ends = exits.get((callee, False), frozenset())
-                found |= states if False in ends else frozenset()
-                found |= {True} if True in ends else frozenset()
+            ends = OFF
+            if callee in self._leads:
+                refused = self._known.exclude(self._project, node, callee)
+                ends = UNSURE if refused else exits.get((callee, False), frozenset())
+            found |= states if False in ends else frozenset()
+            found |= {state or None for state in states} if None in ends else frozenset()
+            found |= {True} if True in ends else frozenset()
         return frozenset(found) if callees else states
 
     def _imported(self, point: Point, states: States, exits: dict[_Run, States]) -> States:
