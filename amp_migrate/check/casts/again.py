@@ -11,7 +11,7 @@ from amp_migrate.check.apex.disabling import States
 from amp_migrate.check.apex.facts import Facts
 from amp_migrate.check.apex.initialized import OFF, ON, Initialized
 from amp_migrate.check.apex.steady import stays
-from amp_migrate.check.casts.callables import counterparts, spelled
+from amp_migrate.check.casts.callables import Replaced, counterparts, spelled
 from amp_migrate.check.casts.casting import Casting, Casts
 from amp_migrate.check.casts.differing import CAST, SWITCHED, UNCAST, Where, differs, where
 from amp_migrate.check.casts.enabled import asks_scaler
@@ -20,11 +20,10 @@ from amp_migrate.check.events.claims import Claims
 from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.facts.closure import closure
-from amp_migrate.facts.paths import all_given, walk
+from amp_migrate.facts.paths import all_given
 from amp_migrate.flow.cfg.points import Kind
 from amp_migrate.project import Function
 from amp_migrate.protocol.faults import Place
-from amp_migrate.training.beliefs import AUTOCASTS
 from amp_migrate.training.flags.setting import read, setters
 from amp_migrate.training.origins.constants import settled
 
@@ -45,6 +44,7 @@ class Again:
     begun: Begun
     reported: Callable[[Where], bool]
     claims: Claims
+    replaced: Replaced
 
     def differences(
         self, runs: Sequence[_Ran], forward: Callable[[Where], bool], networks: Collection[int]
@@ -71,7 +71,7 @@ class Again:
     def _astray(self, networks: Collection[int]) -> Iterator[tuple[Key, Difference]]:
         """Yield the forwards without casts that a call which nothing is seen to run may lead to with AMP on."""
         astray = Astray(self.old.program)
-        wrapped = self._wrapped() if networks else frozenset()
+        wrapped = self.replaced.networks if networks else frozenset()
         for function, call in self._on():
             for stray in astray.of(function, call, networks):
                 if wrapped and self._is_given(function, call, wrapped):
@@ -82,22 +82,6 @@ class Again:
                     continue
                 by = Place(function.module.path, call.lineno)
                 yield differs(f"is not cast, which Apex did where {by} runs it:", at, stray.call)
-
-    def _wrapped(self) -> frozenset[int]:
-        """Return the names of the networks of the new text whose own ``forward`` is replaced by one with casts."""
-        project = self.new.project
-        return frozenset(
-            group
-            for module, node in project.nodes(ast.Assign)
-            for target in node.targets
-            if isinstance(target, ast.Attribute) and target.attr == "forward"
-            if any(
-                project.external(module, n.func) in AUTOCASTS
-                for n in walk(node)
-                if isinstance(n, ast.Call)
-            )
-            for group in project.values.groups(module, target.value)
-        )
 
     def _is_given(self, function: Function, call: ast.Call, groups: Collection[int]) -> bool:
         """Tell whether what a call of the old text is now is given one of some objects."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
 
 from amp_migrate.check.events.labels import called, text_of
 from amp_migrate.facts.constants import string
-from amp_migrate.facts.paths import all_given, tail
-from amp_migrate.project import Module, Project
+from amp_migrate.facts.paths import all_given, tail, walk
+from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.order import key
-from amp_migrate.training.beliefs import RUNS_GIVEN, WRAPS_GIVEN
+from amp_migrate.training.beliefs import AUTOCASTS, RUNS_GIVEN, WRAPS_GIVEN
 from amp_migrate.training.bindings import bound_value
 from amp_migrate.training.forwards.forwards import is_housekeeping
 from amp_migrate.training.forwards.given import Given
@@ -137,3 +138,53 @@ def counterparts(
     if len(was) == len(now):
         return [ordered[sorted(now, key=key).index(call)]]
     return ordered
+
+
+class Replaced:
+    """Knows the networks whose own ``forward`` the new text replaces by one with casts."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+
+    @cached_property
+    def networks(self) -> frozenset[int]:
+        """The names of those networks."""
+        project = self._project
+        return frozenset(
+            group
+            for module, node in project.nodes(ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Attribute) and target.attr == "forward"
+            if any(
+                project.external(module, n.func) in AUTOCASTS
+                for n in walk(node)
+                if isinstance(n, ast.Call)
+            )
+            for group in project.values.groups(module, target.value)
+        )
+
+    def runs(
+        self,
+        function: Function,
+        node: ast.expr,
+        begun: Collection[Function],
+        seen: frozenset[Function] = frozenset(),
+    ) -> bool:
+        """Tell whether a function calls one of those for sure, where each that was `begun` with Apex on hands it one."""
+        held = self._project.values.sources(function.module, node) if self.networks else None
+        if not held or held <= self.networks:
+            return bool(held)
+        name = node.id if isinstance(node, ast.Name) else ""
+        bound = function.module.scopes.bindings(function.scope, name)
+        if function in seen or not bound or not isinstance(bound[0], ast.arg):
+            return False
+        sites = [s for s in self._project.callers(function) if s.function in begun]
+        given = [(s.function, self._project.given(s.call, function).get(name)) for s in sites]
+        return (
+            bool(sites)
+            and len(bound) == 1
+            and all(
+                value is not None and self.runs(where, value, begun, seen | {function})
+                for where, value in given
+            )
+        )

@@ -13,7 +13,7 @@ from amp_migrate.check.apex.facts import Facts
 from amp_migrate.check.apex.initialized import ON, initialized
 from amp_migrate.check.apex.steady import steady
 from amp_migrate.check.casts.again import Again
-from amp_migrate.check.casts.callables import counterparts, spelled
+from amp_migrate.check.casts.callables import Replaced, counterparts, spelled
 from amp_migrate.check.casts.casting import Casting, Casts, typed_anew
 from amp_migrate.check.casts.conditions.entries import Entries
 from amp_migrate.check.casts.conditions.joined import joined
@@ -92,6 +92,10 @@ class Forwards:
         return Entries(self.old, self.every, self._live)
 
     @cached_property
+    def _replaced(self) -> Replaced:
+        return Replaced(self.new.project)
+
+    @cached_property
     def _losses(self) -> Losses:
         return Losses(self.old, self.new, self.networks)
 
@@ -139,6 +143,7 @@ class Forwards:
                 reported = all(self.claims.note(LEFT_UNCAST, place(at, old)) for old in ran)
                 ways = self.new.project, native, begun, function
                 reported = reported or told_above(*ways, self._is_told)
+                reported = reported or self._replaced.runs(function, call.func, begun)
                 if not reported and not native.within(self._runs_in(at, call)):
                     yield differs(UNCAST, at, call)
             elif wanted == ON and inside is Casts.ON and self._is_forward(at):
@@ -146,7 +151,7 @@ class Forwards:
                     yield differs(SWITCHED, at, call)
             elif False in wanted and None not in wanted and inside is Casts.ON:
                 yield differs(CAST, at, call)
-        written = native, begun, self._is_reported, self.claims
+        written = native, begun, self._is_reported, self.claims, self._replaced
         more = Again(self.old, self.new, apex, starts, *written)
         yield from more.differences(runs, self._is_forward, self.networks.running)
         for callee, again in more.called(facts):

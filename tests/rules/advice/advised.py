@@ -702,6 +702,36 @@ ADVISED = (
         ),
     ),
     Advised(
+        "refused/teacher_asked_behind_a_training_of_a_library",
+        "put it under `with torch.cuda.amp.autocast(enabled=...):` with what turns Apex on",
+        (
+            (
+                "inference.py",
+                "def scored(detector, images):",
+                "def scored(detector, images, half):",
+            ),
+            ("inference.py", "def detected(model, images):", "def detected(model, images, half):"),
+            ("inference.py", "= scored(model, images)", "= scored(model, images, half)"),
+            (
+                "inference.py",
+                "        return detector(images)",
+                "        with torch.cuda.amp.autocast(enabled=half):\n"
+                "            return detector(images)",
+            ),
+            ("main.py", "(teacher, images)", '(teacher, images, optimizer_config["use_fp16"])'),
+            (
+                "main.py",
+                "detected(model, images)",
+                'detected(model, images, optimizer_config["use_fp16"])',
+            ),
+            (
+                "main.py",
+                "scored(model, images)",
+                'scored(model, images, optimizer_config["use_fp16"])',
+            ),
+        ),
+    ),
+    Advised(
         "refused/initialized_in_every_run",
         "put it under the test that chooses Apex",
         (
