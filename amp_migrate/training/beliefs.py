@@ -91,8 +91,9 @@ RUNS_FORWARD = frozenset({"decode", "encode", "forward", "generate", "predict"})
 # by the same name.
 SAVES_STATES = re.compile(r"(^|\.)\w*Checkpointer$")
 
-# Parts of torch.optim that make no optimizers.
+# Parts of torch.optim that make no optimizers; and optimizers of other libraries, by the ends of their names.
 BESIDE_OPTIMIZERS = ("torch.optim.lr_scheduler.", "torch.optim.swa_utils.")
+OPTIMIZER_CLASS = re.compile(r"(Ada(m\w{0,3}|[Ff]actor|Bound|Belief|delta|grad)|L(amb|AMB|ARS|ion)|NovoGrad|Ranger|RMSprop\w*|SGDW?)$")  # fmt: skip
 
 # Functions of libraries that run the forward of a network they are given, over data and without gradients, at once.
 EVALUATES_GIVEN = frozenset({"torch.optim.swa_utils.update_bn"})
@@ -286,7 +287,6 @@ OPTIMIZER_NAME = re.compile(r"opt", re.I)
 SCHEDULE_NAME = re.compile(r"sched|warmup|lr_", re.I)
 # What a file was loaded into, where no call of torch.load is in sight.
 CHECKPOINT_NAME = re.compile(r"(ckpt|checkpoint|check_point|snapshot|resume|saved)", re.I)
-
 
 ARRAYS = frozenset({"PIL", "cv2", "imageio", "matplotlib", "numpy", "scipy", "skimage"})
 _NO_TENSORS = frozenset({"torch.Generator", "torch.compile", "torch.device", "torch.load"})

@@ -21,7 +21,8 @@ class Optimizer:
 
     `groups` are the names that hold it; `networks` those of the modules whose parameters it was made with,
     None where that is not known; `within` are the modules that those are parts of, and `inside` the one name of
-    each of either. `text` is how the program calls it.
+    each of either. `selves` are the names that the methods of those modules have for them: another object of such a
+    class has the same. `text` is how the program calls it.
     """
 
     number: int
@@ -30,6 +31,7 @@ class Optimizer:
     networks: set[int] | None = None
     within: set[int] = field(default_factory=set)
     inside: set[int] = field(default_factory=set)
+    selves: set[int] = field(default_factory=set)
 
 
 @dataclass(eq=False)
@@ -106,22 +108,37 @@ class Makers:
                 found[call] = module
         return found
 
-    @cached_property
+    @property
     def calls(self) -> dict[ast.Call, Module]:
         """The same; where a function returns what it makes, the calls of that function."""
+        return self._found[0]
+
+    @property
+    def groups(self) -> dict[ast.Call, Groups]:
+        """The names of what each of those calls makes: of a pair that a function returns, those of the items."""
+        return self._found[1]
+
+    @cached_property
+    def _found(self) -> tuple[dict[ast.Call, Module], dict[ast.Call, Groups]]:
+        values = self._project.values
         found = dict(self.own)
-        seen = set(found)
+        groups = {call: _one(values.group(module, call)) for call, module in found.items()}
         queue = list(found.items())
         for call, module in queue:
             for site in self._project.calls_of(self._project.function_of(module, call)):
                 where = site.function.module
-                if self._project.values.made_like(where, site.call, module, call):
+                made = values.made_at(where, site.call, module, call)
+                if made:
                     found.pop(call, None)
-                    if site.call not in seen:
-                        seen.add(site.call)
+                    if site.call not in groups:
                         found[site.call] = where
                         queue.append((site.call, where))
-        return found
+                    groups[site.call] = groups.get(site.call, frozenset()) | made
+        return found, groups
+
+
+def _one(group: int | None) -> Groups:
+    return frozenset() if group is None else frozenset({group})
 
 
 def merged(held: Iterable[tuple[str, Groups]]) -> list[tuple[str, set[int]]]:

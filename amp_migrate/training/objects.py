@@ -116,8 +116,7 @@ class Objects:
         self.results.of({group for optimizer in found for group in optimizer.groups})
         for optimizer in found:
             made = self._makers_alone(self.results.of(optimizer.groups), optimizer.groups)
-            optimizer.networks, optimizer.within = self._trained(made)
-            optimizer.inside = self._inside(made)
+            self._note_trained(optimizer, made)
             for scaler, groups in steps:
                 if optimizer.groups & groups:
                     self.scalers[scaler].optimizers.add(optimizer.number)
@@ -161,8 +160,7 @@ class Objects:
     @cached_property
     def _makers(self) -> set[int]:
         """The names of the optimizers that calls make."""
-        groups = [self._values.group(module, call) for call, module in self.makers.calls.items()]
-        return {group for group in groups if group is not None}
+        return {group for call in self.makers.calls for group in self.makers.groups[call]}
 
     def scaler(self, module: Module, node: ast.expr) -> int | None:
         """Return the number of the GradScaler that an expression holds."""
@@ -186,13 +184,14 @@ class Objects:
     def training(self, networks: Iterable[int]) -> frozenset[int] | None:
         """Return the optimizers that may train one of some networks, or are one of them; None where none is known to."""
         wanted = set(networks)
-        known = {o.number for o in self.optimizers if (o.networks or set()) & wanted}
         own = {o.number for o in self.optimizers if o.groups & wanted}
-        if known or COPY in wanted:
+        known = {o.number for o in self.optimizers if (o.networks or set()) & wanted}
+        copied = COPY in wanted
+        if not known and not own and not copied:
+            known = {o.number for o in self.optimizers if o.selves & wanted}
+        if known or copied:
             known |= {o.number for o in self.optimizers if o.networks is None}
-        elif not own:
-            return None
-        return frozenset(known | own)
+        return frozenset(known | own) if known or own or copied else None
 
     def owners(self, module: Module, node: ast.AST) -> set[int]:
         """Return the names of what an expression takes parameters from: ``net`` of ``net.parameters()``."""
@@ -250,41 +249,31 @@ class Objects:
             )
         )
 
-    def _trained(self, made: list[Call]) -> tuple[set[int] | None, set[int]]:
-        """Return the networks whose parameters the calls get that made an optimizer, and what those are parts of."""
+    def _note_trained(self, optimizer: Optimizer, made: list[Call]) -> None:
+        """Note the networks whose parameters the calls get that made an optimizer, and what those are parts of."""
         found: set[int] = set()
         around: set[int] = set()
         for module, call in made:
-            found |= self._given_to_maker(module, call)
-            for argument in all_given(call):
-                for base in bases(module, argument, set()):
-                    found |= self.groups(module, base)
-                    for part in outward(base):
-                        around |= self.groups(module, part)
-        return found or None, around - found
+            given = [base for node in all_given(call) for base in bases(module, node, set())]
+            for network in (*self._given_to_maker(call), *given):
+                found |= self.groups(module, network)
+                optimizer.selves |= self._values.receivers(module, network)
+            for base in given:
+                for part in outward(base):
+                    around |= self.groups(module, part)
+                    name = self.name(module, part)
+                    optimizer.inside |= set() if name is None else {name}
+        optimizer.networks, optimizer.within = found or None, around - found
 
-    def _inside(self, made: list[Call]) -> set[int]:
-        """Return the names of the networks that the calls get that made an optimizer, and of what those are parts of."""
-        held = (
-            self.name(module, part)
-            for module, call in made
-            for argument in all_given(call)
-            for base in bases(module, argument, set())
-            for part in outward(base)
-        )
-        return {name for name in held if name is not None}
-
-    def _given_to_maker(self, module: Module, call: ast.Call) -> Groups:
-        """Return the networks that a call gives to the function that makes an optimizer of their parameters."""
-        found: set[int] = set()
+    def _given_to_maker(self, call: ast.Call) -> Iterator[ast.expr]:
+        """Yield the networks that a call gives to the function that makes an optimizer of their parameters."""
         for making, where in self.makers.own.items() if call in self.makers.calls else ():
             maker = self._project.function_of(where, making)
             given = self._project.given(call, maker)
             for argument in all_given(making):
                 for base in bases(where, argument, set()):
                     if isinstance(base, ast.Name) and base.id in given:
-                        found |= self.groups(module, given[base.id])
-        return frozenset(found)
+                        yield given[base.id]
 
     def around(self, numbers: frozenset[int]) -> frozenset[int]:
         """Return the optimizers of the networks that some optimizers train, or of which those are parts."""
@@ -292,9 +281,9 @@ class Objects:
         shared = {g for o in named for g in (*o.within, *(o.networks or ()))}
         return frozenset(o.number for o in self.optimizers if (o.networks or set()) & shared)
 
-    def made(self, module: Module, call: ast.Call) -> int | None:
-        """Return the number of the optimizer of torch that a call makes."""
+    def made(self, call: ast.Call) -> frozenset[int]:
+        """Return the numbers of the optimizers of torch that a call makes."""
         if call not in self.makers.calls:
-            return None
-        group = self._values.group(module, call)
-        return next((o.number for o in self.optimizers if group in o.groups), None)
+            return frozenset()
+        groups = self.makers.groups[call]
+        return frozenset(o.number for o in self.optimizers if o.groups & groups)

@@ -63,13 +63,18 @@ class Optimizers:
 
     def _calls(self) -> Iterator[tuple[ast.Call, Module]]:
         """Yield the calls that make optimizers; where a function gives one to a single caller, the call in it."""
-        inner = {
-            call: module
+        given = {
+            call: self.project.function_of(module, call)
             for call, module in self._objects.makers.own.items()
             if call not in self._objects.makers.calls
-            and _name(module.tree.statement(call), call)
-            and len(self.project.calls_of(self.project.function_of(module, call))) == 1
         }
+        apart = {
+            function
+            for call, function in given.items()
+            if not _name(function.module.tree.statement(call), call)
+            or len(self.project.calls_of(function)) != 1
+        }
+        inner = {call: f.module for call, f in given.items() if f not in apart}
         yield from inner.items()
         known = {
             group for call, module in inner.items() for group in self._objects.groups(module, call)

@@ -167,9 +167,9 @@ class Training(Happening):
     def _called(self, function: Function, call: ast.Call) -> Iterator[Event]:
         module = function.module
         name = self.project.external(module, call.func)
-        made = self.objects.made(module, call)
-        if made is not None:
-            yield Event(Kind.MAKE, call, frozenset({made}))
+        made = self.objects.made(call)
+        if made:
+            yield from (Event(Kind.MAKE, call, frozenset({number})) for number in sorted(made))
         elif self.objects.makes_scaler(module, call):
             yield Event(Kind.MAKE_SCALER, call, None, self.objects.scaler(module, call))
         elif clips(self.project, module, call) and not self.project.callees(call):

@@ -15,6 +15,7 @@ from amp_migrate.training.beliefs import (
     ENDS_AS_SCHEDULE,
     MAKES_SCHEDULE,
     MODULE_OF_SCHEDULES,
+    OPTIMIZER_CLASS,
     OPTIMIZER_NAME,
     SCHEDULE_NAME,
 )
@@ -23,8 +24,10 @@ _OPTIMIZER = "torch.optim."
 
 
 def makes_optimizer(name: str) -> bool:
-    """Tell whether a dotted name stands for a class of optimizers of torch."""
-    return name.startswith(_OPTIMIZER) and not name.startswith(BESIDE_OPTIMIZERS)
+    """Tell whether a dotted name stands for a class of optimizers, of torch or another library."""
+    if name.startswith("torch."):
+        return name.startswith(_OPTIMIZER) and not name.startswith(BESIDE_OPTIMIZERS)
+    return bool(OPTIMIZER_CLASS.search(name.rpartition(".")[2]))
 
 
 def makes_schedule(name: str) -> bool:

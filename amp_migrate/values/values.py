@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterable
 from functools import cached_property
 
+from amp_migrate.facts.closure import closure
 from amp_migrate.modules.lookup import Lookup
 from amp_migrate.modules.model import Class, Module
 from amp_migrate.values.assignments import Flow
@@ -115,6 +116,30 @@ class Values:
             return False
         return self.graph.find(source) in self.graph.reach(node)[1]
 
+    def made_at(
+        self, module: Module, made: ast.expr, origin_module: Module, origin: ast.expr
+    ) -> frozenset[int]:
+        """Return the groups of the new objects, of the kind that `origin` makes, that an expression holds or has as items."""
+        node, source = self._node(module, made), self._node(origin_module, origin)
+        if (
+            node is None
+            or source is None
+            or not self.made_like(module, made, origin_module, origin)
+        ):
+            return frozenset()
+        graph = self.graph
+
+        def parts(at: int) -> list[int]:
+            items = (graph.find(graph.field(at, name)) for name in graph.items(at))
+            return [
+                item
+                for item in items
+                if graph.find(source) in frozenset().union(*graph.reach(item))
+            ]
+
+        held = closure([graph.find(node)], parts)
+        return frozenset(at for at in held if not parts(at))
+
     def facts(self, module: Module, expression: ast.expr) -> list[Fact]:
         """Return what is known of the objects that `expression` may hold."""
         node = self._node(module, expression)
@@ -124,6 +149,14 @@ class Values:
         """Return the project classes of the objects that `expression` may hold."""
         facts = self.facts(module, expression)
         return list(dict.fromkeys(fact.cls for fact in facts if isinstance(fact, Instance)))
+
+    def receivers(self, module: Module, expression: ast.expr) -> frozenset[int]:
+        """Return the groups of ``self`` in the methods of the objects that `expression` may hold."""
+        facts = (
+            f for g in self.groups(module, expression) if g >= 0 for f in self.graph.own_facts(g)
+        )
+        held = {cls for f in facts if isinstance(f, Instance) for cls in f.cls.mro()}
+        return frozenset(self.graph.find(self.nodes.object(cls)) for cls in held)
 
     def made_by(self, module: Module, expression: ast.expr) -> list[str]:
         """Return the dotted names of the callees outside the project that made the object."""

@@ -815,6 +815,20 @@ ADVISED = (
             ),
         ),
     ),
+    *(
+        Advised(
+            f"refused/{name}",
+            "change the code so that gradients are touched only between the last backward and the step",
+            (
+                (
+                    "            shift.backward()\n            self.domain_optimizer.step()\n            self.domain_optimizer.zero_grad()\n",
+                    "            self.domain_optimizer.apply(torch.autograd.grad(shift, self.domains))\n",
+                ),
+                ("import torch.nn.functional as F\nfrom apex import amp\n\nfrom", "import torch\nimport torch.nn.functional as F\nfrom apex import amp\n\nfrom"),
+            ),
+        )
+        for name in ("optimizer_beside_its_schedule", "optimizer_of_a_library_beside_its_schedule")
+    ),
     Advised(
         "refused/level_o3_of_what_a_library_may_train",
         'write opt_level="O1" and run again',
