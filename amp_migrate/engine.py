@@ -144,9 +144,10 @@ def _spelt(
 
 def _in_programs(project: Project, uses: set[Use], paths: Iterable[str]) -> set[Use]:
     """Return the uses in the programs that some files belong to."""
-    groups = project.programs
-    numbers = {groups.get(path.replace("\\", "/")) for path in paths}
-    return {use for use in uses if groups[use[0].replace("\\", "/")] in numbers}
+    from amp_migrate.project.programs import number_of
+
+    numbers = {number_of(project, path) for path in paths}
+    return {use for use in uses if number_of(project, use[0]) in numbers}
 
 
 def _parse(

@@ -24,6 +24,7 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.processes import each
 from amp_migrate.project import Project, build
 from amp_migrate.project.once import forget
+from amp_migrate.project.programs import number_of
 from amp_migrate.protocol.check import faults
 from amp_migrate.protocol.code.program import Program, program_of
 from amp_migrate.protocol.faults import Breach, Fault, Place, Trouble
@@ -103,8 +104,7 @@ class Judge:
     @cached_property
     def _numbers(self) -> dict[str, int]:
         """The group of connected files that each file belongs to."""
-        groups = self._project.programs
-        return {path: groups[path.replace("\\", "/")] for path in self._before}
+        return {path: number_of(self._project, path) for path in self._before}
 
     @cached_property
     def _parts(self) -> dict[int, dict[str, Tree]]:

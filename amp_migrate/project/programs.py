@@ -112,6 +112,11 @@ def _imports_any(project: Project) -> bool:
     return any(not lookup.expression(m, call) for m in modules for call in import_calls(m))
 
 
+def number_of(project: Project, path: str) -> int:
+    """Return the number of the group of connected files that a file belongs to, however its path is written."""
+    return project.programs[path.replace("\\", "/")]
+
+
 def programs(project: Project, modules: Collection[Module]) -> dict[Module, set[str]]:
     """Return the files that none imports, of those that belong together with some files, each with the files it may run."""
     near = project.connected_with(modules)

@@ -12,6 +12,7 @@ from amp_migrate.flow import Graph, Graphs, Paths, Point, Way, leads, steady
 from amp_migrate.project import Function, Project
 from amp_migrate.project.once import kept, once
 from amp_migrate.project.order import inside, levels
+from amp_migrate.project.reach import upwards
 
 Node = TypeVar("Node", bound=ast.AST)
 
@@ -174,10 +175,7 @@ def _coming(
 ) -> dict[Function, dict[ast.AST, None]]:
     """Return the functions that come to a node of one, and where in them."""
     found: dict[Function, dict[ast.AST, None]] = {function: {node: None}}
-    queue = [function]
-    for reached in queue:
+    for reached in upwards(project, function):
         for site in project.callers(reached):
-            if site.function not in found:
-                queue.append(site.function)
             found.setdefault(site.function, {})[site.call] = None
     return found

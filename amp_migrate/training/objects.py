@@ -135,14 +135,11 @@ class Objects:
     def _given(self) -> Iterator[tuple[str, Groups]]:
         """Yield what comes from out of sight and both steps and clears gradients, as only an optimizer does."""
         clears = self.method_calls.get("zero_grad", [])
-        cleared = _NONE.union(*(self._receiver(module, call)[1] for module, call in clears))
+        cleared = _NONE.union(*(self._called_on(*call) for call in clears))
         for module, call in self.method_calls.get("step", []) if cleared else ():
-            text, groups = self._receiver(module, call)
-            if groups & cleared and not call.args and not self._is_in_sight(module, call):
-                yield text, groups
-
-    def _is_in_sight(self, module: Module, call: ast.Call) -> bool:
-        return bool(self._project.callees(call))
+            groups = self._called_on(module, call)
+            if groups & cleared and not call.args and not self._project.callees(call):
+                yield self._receiver(module, call)
 
     def _told_apart(self, held: list[tuple[str, Groups]]) -> tuple[Optimizer, ...]:
         found: list[tuple[str, set[int]]] = []
@@ -233,7 +230,11 @@ class Objects:
 
     def _receiver(self, module: Module, call: ast.Call) -> tuple[str, Groups]:
         assert isinstance(call.func, ast.Attribute)
-        return ast.unparse(call.func.value), self.groups(module, call.func.value)
+        return ast.unparse(call.func.value), self._called_on(module, call)
+
+    def _called_on(self, module: Module, call: ast.Call) -> Groups:
+        assert isinstance(call.func, ast.Attribute)
+        return self.groups(module, call.func.value)
 
     def _makers_alone(self, calls: list[Call], groups: AbstractSet[int]) -> list[Call]:
         """Return those of the calls that give an optimizer which are not given it; all of them where there are none."""

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.apex.apart import elements, optimizer_expressions
-from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.paths import tail
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Module
-from amp_migrate.project.reach import run_around
-from amp_migrate.project.rounds import may_run_behind
-from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.beliefs import COPIES
 from amp_migrate.training.region import calls_in
 
@@ -48,26 +43,6 @@ def _copies(unit: Unit, networks: set[int]) -> set[int]:
     }
 
 
-def trained_by_none(unit: Unit, site: Site) -> bool:
-    """Tell whether it is known of every optimizer what it trains, and none has a network of an initialize."""
-    objects = program_of(unit.project).training.objects
-    if list(optimizer_expressions(site)) or any(o.networks is None for o in objects.optimizers):
-        return False
-    models = elements(unit.options[site].arguments.get("models"))
-    held = [objects.trained_at(site.module, model) for model in models]
-    return bool(models) and not any(groups & objects.trained for groups in held)
-
-
-def training_before(unit: Unit, site: Site) -> Site | None:
-    """Return an initialize of an optimizer that another initialize may come behind."""
-    for other in unit.of(Kind.INITIALIZE):
-        if other is not site and list(optimizer_expressions(other)):
-            places = (other.function, other.node), (site.function, site.node)
-            if may_run_behind(unit.project, *places):
-                return other
-    return None
-
-
 def is_made_anew(unit: Unit, module: Module, node: ast.expr) -> bool:
     """Tell whether an expression holds a network of a function that several call: each initializes one of its own."""
     values = unit.project.values
@@ -86,16 +61,3 @@ def _handed(unit: Unit) -> set[int]:
         and any(values.same(module, call.func, origin, node) for origin, node in models)
         for group in values.groups(module, call.func)
     }
-
-
-def only_infers(unit: Unit, site: Site) -> bool:
-    """Tell whether no optimizer is initialized, and nothing that the programs of an initialize run has a backward."""
-    if any(unit.of(Kind.SCALE_LOSS)) or unit.steps:
-        return False
-    if any(list(optimizer_expressions(other)) for other in unit.of(Kind.INITIALIZE)):
-        return False
-    return not any(
-        isinstance(node, ast.Attribute) and node.attr == "backward"
-        for function in run_around(unit.project, site.function)
-        for node in function.all_nodes
-    )

@@ -13,7 +13,6 @@ from amp_migrate.plan.cannot import Cannot, spoken
 from amp_migrate.project import Module
 from amp_migrate.project.order import key
 from amp_migrate.project.rounds import runs_before
-from amp_migrate.training.beliefs import SCALER_CLASSES
 from amp_migrate.training.steppers import is_optimizer, is_schedule
 from amp_migrate.training.steps import Backward
 
@@ -50,13 +49,12 @@ def _natively_stepped(
     unit: Unit, module: Module, optimizers: list[ast.expr]
 ) -> tuple[Module, ast.Call] | None:
     """Return a step that a GradScaler of the source makes with one of some optimizers."""
-    values = unit.project.values
-    held = {group for node in optimizers for group in values.groups(module, node)}
-    for where, call in unit.project.nodes(ast.Call):
-        func = call.func
-        if isinstance(func, ast.Attribute) and func.attr == "step" and call.args:
-            made = values.made_by(where, func.value)
-            if SCALER_CLASSES.intersection(made) and held & values.groups(where, call.args[0]):
+    objects = unit.losses.objects
+    held = {number for node in optimizers for number in objects.optimizers_of(module, node)}
+    for where, call in objects.method_calls.get("step", ()):
+        assert isinstance(call.func, ast.Attribute)
+        if call.args and objects.scaler(where, call.func.value) is not None:
+            if held & objects.optimizers_of(where, call.args[0]):
                 return where, call
     return None
 

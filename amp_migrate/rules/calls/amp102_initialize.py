@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import partial
 
 from amp_migrate.apex.options import Options
 from amp_migrate.apex.sites import Kind, Site
@@ -30,21 +31,14 @@ from amp_migrate.facts.paths import calls_method
 from amp_migrate.facts.stand_ins import stands_for_setting
 from amp_migrate.facts.tree import FunctionNode, Tree, behind_docstring
 from amp_migrate.placement.finding.forgotten import is_described
+from amp_migrate.placement.finding.several import rescaled_by
 from amp_migrate.placement.making.climbing import reaches
 from amp_migrate.placement.making.creation import Creation, is_exhaustive
 from amp_migrate.placement.making.lacking import lacking
 from amp_migrate.placement.making.together import are_together
 from amp_migrate.placement.steps.untrained import never_updates
 from amp_migrate.plan.cannot import Cannot
-from amp_migrate.plan.model import (
-    Decision,
-    Drop,
-    Edit,
-    Insert,
-    Replace,
-    ReplaceExpression,
-    Status,
-)
+from amp_migrate.plan.model import Decision, Drop, Edit, Insert, Replace, ReplaceExpression, Status
 from amp_migrate.project import Function
 from amp_migrate.project.reach import reachable
 from amp_migrate.project.relatives import family
@@ -52,8 +46,8 @@ from amp_migrate.rules.autocast.library_forward import forwards_cast
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.rules.calls.initialized import (
     enclosed,
+    place,
     refuse_pure_fp16,
-    rescaled_by,
     rest,
     restored,
     result,
@@ -62,6 +56,7 @@ from amp_migrate.rules.calls.initialized import (
 )
 from amp_migrate.rules.calls.scaler_made import (
     class_attribute,
+    first_call,
     has_slots,
     keeps_bounds,
     made_after,
@@ -70,6 +65,8 @@ from amp_migrate.rules.calls.scaler_made import (
 from amp_migrate.rules.guards.declared import undeclared
 from amp_migrate.training.steps import children_of
 
+RULE = Rule("AMP102", "amp.initialize becomes a GradScaler", Safety.FAITHFUL, order=10)
+
 _APART = "every object has a GradScaler of its own now; Apex had one loss scale for the process, which an overflow of any of them halved"
 _ONE = "give all objects one GradScaler, and call update() once behind their steps, to keep one loss scale"
 _O3 = (
@@ -77,12 +74,16 @@ _O3 = (
     "last bits of the outputs change"
 )
 _FP16 = "to keep fp16 weights, drop AMP here: .half() on the model and on its inputs"
-
 _RESCALED = "may initialize later, and Apex went on with the loss scale of that for all; the GradScaler keeps the one of this"
-
-RULE = Rule("AMP102", "amp.initialize becomes a GradScaler", Safety.FAITHFUL, order=10)
-
 _BOUNDED = "min_loss_scale and max_loss_scale bound a loss_scale that is a number as well, which Apex left as it was"
+_STILL = "no optimizer steps in this program, so nothing moves its loss scale; Apex halved it on an overflow"
+_MOVED = (
+    "pass a smaller init_scale=, or call unscale_(), update() and zero_grad() after each backward"
+)
+_OF_MODULE = (
+    "the GradScaler is a variable of this file, as Apex had one for the process: code that needs it is called "
+    "from places that cannot pass it on"
+)
 _OF_SCALER = ("growth_interval", "loss_scale=", "the static loss scale")
 
 
@@ -100,26 +101,29 @@ def decide(context: Context) -> Iterator[Decision]:
         creation = context.creations.get(site)
         _refuse_switching_off(context, site, creation)
         yield _replaced(context, site, options, creation)
-        if unit.home.module_level and context.settings.scaler != "module" and creation is not None:
-            message = (
-                "the GradScaler is a variable of this file, as Apex had one for the process: code that needs it is called "
-                "from places that cannot pass it on"
-            )
-            yield decision(RULE, Status.NOTE, site.module, site.node, message)
         made = creation is not None
         for remark in (r for r in options.remarks if made or not r.startswith(_OF_SCALER)):
             yield decision(RULE, Status.NOTE, site.module, site.node, remark)
-        if creation is not None and (later := rescaled_by(unit, site)) is not None:
-            message = f"{later} {_RESCALED}"
-            yield decision(RULE, Status.NOTE, site.module, site.node, message, named=(later,))
-        if made and options.chosen_scale is not None and keeps_bounds(context, options):
-            yield decision(RULE, Status.NOTE, site.module, site.node, _BOUNDED)
-        if creation is not None and options.pinned is None and are_together(unit, creation):
-            yield decision(RULE, Status.NOTE, site.module, site.node, _APART, advice=_ONE)
-        if creation is not None and never_updates(unit, site):
-            message = "no optimizer steps in this program, so nothing moves its loss scale; Apex halved it on an overflow"
-            advice = "pass a smaller init_scale=, or call unscale_(), update() and zero_grad() after each backward"
-            yield decision(RULE, Status.NOTE, site.module, site.node, message, advice=advice)
+        if creation is not None:
+            yield from _notes(context, site, options, creation)
+
+
+def _notes(
+    context: Context, site: Site, options: Options, creation: Creation
+) -> Iterator[Decision]:
+    """Say in what the GradScaler that is made differs from what Apex had."""
+    unit = context.unit
+    note = partial(decision, RULE, Status.NOTE, site.module, site.node)
+    if unit.home.module_level and context.settings.scaler != "module":
+        yield note(_OF_MODULE)
+    if (later := rescaled_by(unit, site)) is not None:
+        yield note(f"{place(later)} {_RESCALED}", named=(place(later),))
+    if options.chosen_scale is not None and keeps_bounds(context, options):
+        yield note(_BOUNDED)
+    if options.pinned is None and are_together(unit, creation):
+        yield note(_APART, advice=_ONE)
+    if never_updates(unit, site):
+        yield note(_STILL, advice=_MOVED)
 
 
 def _refuse_switching_off(context: Context, site: Site, creation: Creation | None) -> None:
@@ -168,7 +172,7 @@ def _replaced(
         edits.append(ReplaceExpression(site.span, enclosed(result(context, site, options))))
         if made and creation is not None and not creation.climbed:
             edits.append(Insert(site.module.tree.span(stmt), made, after=False))
-    message = f"amp.initialize becomes `{_first(made)}`" if made else "amp.initialize removed"
+    message = f"amp.initialize becomes `{first_call(made)}`" if made else "amp.initialize removed"
     return decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
 
 
@@ -186,16 +190,6 @@ def _in_place(site: Site, lines: list[str]) -> list[Edit]:
     if is_described(site) and behind:
         return [Drop(span), Insert(tree.span(behind[0]), "\n".join(lines), after=False)]
     return [Replace(span, "\n".join(lines))]
-
-
-def _first(made: str) -> str:
-    """Return on one line the call that makes the scaler, the first where two ways are open."""
-    lines = [line.strip() for line in made.splitlines()]
-    start = next(i for i, line in enumerate(lines) if "GradScaler(" in line)
-    if not lines[start].endswith("("):
-        return lines[start]
-    given = lines[start + 1 : lines.index(")", start)]
-    return f"{lines[start]}{' '.join(given).rstrip(',')})"
 
 
 def _is_used(context: Context, site: Site) -> bool:

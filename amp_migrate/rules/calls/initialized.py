@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.apex.apart import elements, optimizer_expressions
+from amp_migrate.apex.apart import elements
 from amp_migrate.apex.choices import without_choice
 from amp_migrate.apex.options import Options
-from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.apex.sites import Site
 from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import path, same
 from amp_migrate.facts.tree import Tree
-from amp_migrate.placement.finding.networks import only_infers, trained_by_none, training_before
+from amp_migrate.placement.finding.several import only_infers, trained_by_none, training_before
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Place
 from amp_migrate.project import Project
-from amp_migrate.project.rounds import graphs, may_run_behind
+from amp_migrate.project.rounds import graphs
 from amp_migrate.rules.base import Context
 from amp_migrate.training.origins.meant import may_be_none, never_none, taken_apart
 
@@ -33,7 +33,7 @@ def refuse_pure_fp16(unit: Unit, site: Site, options: Options) -> None:
         message = "opt_level O3 trains purely in fp16, and GradScaler refuses fp16 gradients"
         raise Cannot("AMP903", *site.at, message, f'write opt_level="O1" and run again; or {half}')
     if (other := training_before(unit, site)) is not None:
-        behind = Place(other.module.path, other.module.tree.span(other.node))
+        behind = place(other)
         message = (
             "opt_level O3 has a loss scale of 1, and the last amp.initialize to run sets that of all trainings: this one "
             f"may come behind {behind}"
@@ -42,17 +42,9 @@ def refuse_pure_fp16(unit: Unit, site: Site, options: Options) -> None:
         raise Cannot("AMP903", *site.at, message, advice, (behind,))
 
 
-def rescaled_by(unit: Unit, site: Site) -> Place | None:
-    """Return where an initialize of nothing to train may run behind one, and gave all trainings another loss scale."""
-    options = unit.options[site]
-    for other in unit.of(Kind.INITIALIZE):
-        own = unit.options[other]
-        fixed = own.pinned or ("1.0" if own.level in ("O0", "O3") else None)
-        if other is site or optimizer_expressions(other) or fixed == options.pinned:
-            continue
-        if may_run_behind(unit.project, (site.function, site.node), (other.function, other.node)):
-            return Place(other.module.path, other.module.tree.span(other.node))
-    return None
+def place(site: Site) -> Place:
+    """Return where an initialize stands."""
+    return Place(site.module.path, site.span)
 
 
 def target_of(context: Context, site: Site) -> str:

@@ -78,6 +78,16 @@ def has_slots(cls: Class) -> bool:
     return any(isinstance(n, ast.Name) and n.id == "__slots__" for n in names)
 
 
+def first_call(made: str) -> str:
+    """Return on one line the call that makes the scaler, the first where two ways are open."""
+    lines = [line.strip() for line in made.splitlines()]
+    start = next(i for i, line in enumerate(lines) if "GradScaler(" in line)
+    if not lines[start].endswith("("):
+        return lines[start]
+    given = lines[start + 1 : lines.index(")", start)]
+    return f"{lines[start]}{' '.join(given).rstrip(',')})"
+
+
 def _enabled(creation: Creation) -> list[str]:
     if creation.scales.value is None:
         return [f"enabled={creation.scales.text}"]
