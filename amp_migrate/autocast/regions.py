@@ -49,9 +49,8 @@ def training(
     regions = gathering.whole()
     if not unit.plain:
         parts = [part for region in regions for part in parted(unit.forwards, region)]
-        regions = merged(
-            [lengthened(unit.project, shortened(unit.forwards, part)) for part in parts]
-        )
+        short = [shortened(unit.forwards, part) for part in parts]
+        regions = merged([lengthened(unit.project, part, unit.trains) for part in short])
     regions = merged([through(unit, region) for region in regions])
     for region in regions:
         setup.refuse(region)

@@ -245,6 +245,8 @@ def _last_of_loss(
         known |= defs(last)
         given |= defs(last)
     for stmt in following:
+        if unit.trains(module, stmt):
+            break
         if not uses(stmt) & known or isinstance(stmt, ast.FunctionDef | ast.ClassDef):
             continue
         if bce.calls(unit, module, stmt):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
+from amp_migrate.autocast.slicing.earlier import Barrier
 from amp_migrate.autocast.slicing.finished import fp32_calls
 from amp_migrate.facts.paths import all_given, calls_anything, defs, path, uses
 from amp_migrate.project import Project
@@ -36,14 +37,16 @@ def shortened(forwards: Forwards, region: Region) -> Region:
     return replace(region, first=statements[first], last=statements[last - 1])
 
 
-def lengthened(project: Project, region: Region) -> Region:
-    """Return a region with what follows right behind it and computes in fp32 of it: ``F.softmax(output, dim=1)``."""
+def lengthened(project: Project, region: Region, barrier: Barrier) -> Region:
+    """Return a region with what computes in fp32 of it right behind it, up to a `barrier`: ``F.softmax(output, dim=1)``."""
     tree = region.module.tree
     known = {name for stmt in region.statements() for name in defs(stmt)}
     block, last = tree.block(region.last), region.last
     for stmt in block[position(tree, last) + 1 :]:
         given = [node for _, some in fp32_calls(project, region.module, stmt) for node in some]
-        if not isinstance(stmt, ast.Assign) or not any(uses(node) & known for node in given):
+        if not isinstance(stmt, ast.Assign) or barrier(region.module, stmt):
+            break
+        if not any(uses(node) & known for node in given):
             break
         known |= defs(stmt)
         last = stmt

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from amp_migrate.facts.paths import path, walk
 from amp_migrate.placement.finding.unit import Unit
@@ -20,8 +21,9 @@ class Trains:
     def __init__(self, unit: Unit) -> None:
         self._project = unit.project
         items = [*unit.backwards, *unit.probes]
-        self._nodes = {b.node for b in items} | {s.call for s in unit.steps}
-        self._functions = {b.function for b in items} | {s.function for s in unit.steps}
+        steps = [(s.function, s.call) for s in unit.steps] + list(_steps_of_others(unit))
+        self._nodes: set[ast.AST] = {b.node for b in items} | {call for _, call in steps}
+        self._functions = {b.function for b in items} | {function for function, _ in steps}
         self._functions |= {
             unit.project.function_of(module, node)
             for module, node in unit.calls()
@@ -63,3 +65,12 @@ class Trains:
             return False
         around = self._project.holder(node)
         return path(loss) not in around.receivers
+
+
+def _steps_of_others(unit: Unit) -> Iterator[tuple[Function, ast.Call]]:
+    """Yield the steps of optimizers that are none of the unit's, as a caller brings one, with their functions."""
+    objects = unit.losses.objects
+    for module, call in objects.method_calls.get("step", ()):
+        if isinstance(call.func, ast.Attribute) and not unit.project.callees(call):
+            if objects.optimizers_of(module, call.func.value):
+                yield unit.project.function_of(module, call), call

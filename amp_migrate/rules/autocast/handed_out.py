@@ -1,4 +1,4 @@
-"""Evaluations that a generator hands out: computed in a block that ends before the `yield`, as others run then."""
+"""Evaluations with a `yield` or a step of an optimizer among them: autocast ends before those, and begins again behind."""
 
 from __future__ import annotations
 
@@ -6,24 +6,27 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.autocast.inlines import argument
+from amp_migrate.facts.below import children
 from amp_migrate.facts.paths import YIELDS, calls_anything, walk
 from amp_migrate.plan.model import Edit, Insert, ReplaceExpression, Wrap
 from amp_migrate.rules.autocast.amp104_autocast import assignment, indent
 from amp_migrate.rules.base import Context
+from amp_migrate.training.forwards.forwards import Forward
 from amp_migrate.training.region import Region
 
 _BLOCKS = ("body", "orelse", "finalbody")
 
 
 def handed_out(context: Context, region: Region, call: str) -> list[Edit] | None:
-    """Return the edits that put a region under autocast without its `yield`s; None where it has none.
+    """Return the edits that put a region under autocast without its `yield`s and what trains; None where it has neither.
 
-    What a `yield` gives is computed under the name of a statement before, unless it is for a loss already. Raises
-    `Cannot` where it has to stay where it is.
+    What a `yield` gives, and what a test or a loop is about, is computed under the name of a statement before, unless it
+    is for a loss already. Raises `Cannot` where it has to stay where it is.
     """
-    if not any(map(_yields, region.statements())):
+    statements = region.statements()
+    if not any(_yields(stmt) or _trains(context, region, stmt) for stmt in statements):
         return None
-    return list(_edits(context, region, region.statements(), f"with {call}:"))
+    return list(_edits(context, region, statements, f"with {call}:"))
 
 
 def _edits(
@@ -54,6 +57,17 @@ def _edits(
             yield from block()
             for inner in _blocks(stmt):
                 yield from _edits(context, region, inner, header)
+        elif _trains(context, region, stmt):
+            head = _computed(context, region, stmt)
+            if head is not None:
+                inline = argument(project, region.function, head, [], is_loss=False)
+                yield from block(assignment(inline))
+                yield ReplaceExpression(tree.span(head), inline.name)
+            else:
+                yield from block()
+            for inner in _blocks(stmt):
+                for run in _running(context, region, inner):
+                    yield from _edits(context, region, run, header)
         else:
             before.append(stmt)
     yield from block()
@@ -63,6 +77,40 @@ def _blocks(stmt: ast.stmt) -> Iterator[list[ast.stmt]]:
     """Yield the blocks of a compound statement."""
     for holder in (stmt, *getattr(stmt, "handlers", ()), *getattr(stmt, "cases", ())):
         yield from (held for held in (getattr(holder, part, []) for part in _BLOCKS) if held)
+
+
+def _trains(context: Context, region: Region, stmt: ast.stmt) -> bool:
+    """Tell whether a compound statement runs a backward or a step."""
+    return any(_blocks(stmt)) and context.unit.trains(region.module, stmt)
+
+
+def _computed(context: Context, region: Region, stmt: ast.stmt) -> ast.expr | None:
+    """Return what a network computes for the head of a statement: of a comparison the side that it computes."""
+    head = getattr(stmt, "test", None) or getattr(stmt, "iter", None)
+    while isinstance(head, ast.Compare | ast.UnaryOp | ast.BoolOp):
+        head = next((n for n in children(head) if _runs(context, region, n)), None)
+    return head if isinstance(head, ast.expr) and _runs(context, region, head) else None
+
+
+def _running(
+    context: Context, region: Region, statements: list[ast.stmt]
+) -> Iterator[list[ast.stmt]]:
+    """Yield the runs of statements of a block that run networks or hold what does, and end with one."""
+    run: list[ast.stmt] = []
+    for stmt in statements:
+        if _runs(context, region, stmt) and (
+            any(_blocks(stmt)) or not context.unit.trains(region.module, stmt)
+        ):
+            run.append(stmt)
+        elif run:
+            yield run
+            run = []
+    if run:
+        yield run
+
+
+def _runs(context: Context, region: Region, node: ast.AST) -> bool:
+    return context.unit.forwards.strength(region.module, node) >= Forward.CRITERION
 
 
 def _given(stmt: ast.stmt) -> ast.expr | None:

@@ -16,20 +16,25 @@ def does_nothing(tree: Tree, loop: ast.For) -> bool:
     """Tell whether an empty loop uses nothing up, and nothing reads what it binds."""
     names = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
     plain = all(isinstance(n, ast.Name | ast.Tuple | ast.Store) for n in ast.walk(loop.target))
-    return plain and not loop.orelse and _stays(tree, loop.iter) and not _is_read(tree, loop, names)
+    return (
+        plain
+        and not loop.orelse
+        and _stays(tree, loop, loop.iter)
+        and not _is_read(tree, loop, names)
+    )
 
 
-def _stays(tree: Tree, node: ast.expr) -> bool:
+def _stays(tree: Tree, loop: ast.For, node: ast.expr) -> bool:
     """Tell whether going through something leaves it as it is: it counts, or it is a collection and no iterator."""
     if not isinstance(node, ast.Call):
-        return _is_collection(tree, node)
+        return _is_collection(tree, node) or _is_indexed(loop, node)
     if node.keywords:
         return False
     name = path(node.func) or ""
     if name == "range":
         return all(_is_number(given) for given in node.args)
     if name in _THROUGH:
-        return all(_stays(tree, given) for given in node.args)
+        return all(_stays(tree, loop, given) for given in node.args)
     return name.rpartition(".")[2] in _VIEWS and "." in name and not node.args
 
 
@@ -51,6 +56,14 @@ def _is_collection(tree: Tree, node: ast.expr) -> bool:
     return bool(values) and all(
         isinstance(up, ast.Assign) and isinstance(up.value, _COLLECTIONS) for up in values
     )
+
+
+def _is_indexed(loop: ast.For, node: ast.expr) -> bool:
+    """Tell whether a loop takes items by key of what it goes through: ``for name in nets: nets[name] = ...``."""
+    text = path(node)
+    parts = [part for stmt in loop.body for part in ast.walk(stmt)]
+    taken = any(isinstance(part, ast.Subscript) and path(part.value) == text for part in parts)
+    return text is not None and taken and not any(_binds(part, text) for part in parts)
 
 
 def _binds(node: ast.AST, name: str) -> bool:
