@@ -186,7 +186,8 @@ class Objects:
         copied = COPY in wanted
         if not known and not own and not copied:
             known = {o.number for o in self.optimizers if o.selves & wanted}
-        if known or copied:
+        others = wanted.difference({COPY}, *(o.networks or () for o in self.optimizers))
+        if others if copied and known else known or copied:
             known |= {o.number for o in self.optimizers if o.networks is None}
         return frozenset(known | own) if known or own or copied else None
 
@@ -256,9 +257,10 @@ class Objects:
         around: set[int] = set()
         for module, call in made:
             given = [base for node in all_given(call) for base in bases(module, node, set())]
-            for network in (*self._given_to_maker(call), *given):
-                found |= self.groups(module, network)
-                optimizer.selves |= self._values.receivers(module, network)
+            own = ((module, base) for base in given)
+            for where, network in (*self._given_to_maker(module, call), *own):
+                found |= self.groups(where, network)
+                optimizer.selves |= self._values.receivers(where, network)
             for base in given:
                 for part in outward(base):
                     around |= self.groups(module, part)
@@ -266,15 +268,16 @@ class Objects:
                     optimizer.inside |= set() if name is None else {name}
         optimizer.networks, optimizer.within = found or None, around - found
 
-    def _given_to_maker(self, call: ast.Call) -> Iterator[ast.expr]:
-        """Yield the networks that a call gives to the function that makes an optimizer of their parameters."""
-        for making, where in self.makers.own.items() if call in self.makers.calls else ():
+    def _given_to_maker(self, module: Module, call: ast.Call) -> Iterator[tuple[Module, ast.expr]]:
+        """Yield the networks of whose parameters the function that a call runs makes an optimizer: those that it is given, or has."""
+        run = self._project.callees(call) if call in self.makers.calls else ()
+        for making, where in self.makers.own.items() if run else ():
             maker = self._project.function_of(where, making)
-            given = self._project.given(call, maker)
-            for argument in all_given(making):
+            given = self._project.given(call, maker) if maker in run else {}
+            for argument in all_given(making) if maker in run else ():
                 for base in bases(where, argument, set()):
-                    if isinstance(base, ast.Name) and base.id in given:
-                        yield given[base.id]
+                    handed = given.get(base.id) if isinstance(base, ast.Name) else None
+                    yield (module, handed) if handed is not None else (where, base)
 
     def around(self, numbers: frozenset[int]) -> frozenset[int]:
         """Return the optimizers of the networks that some optimizers train, or of which those are parts."""

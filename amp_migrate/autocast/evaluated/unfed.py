@@ -15,9 +15,16 @@ def feeds_nothing(unit: Unit, module: Module, node: ast.AST) -> bool:
     function = unit.project.function_of(module, node)
     if is_part(unit, module, node):
         return False
-    if unit.trains(module, module.tree.statement(node)) or _scales_elsewhere(unit, function):
+    if unit.trains(module, _evaluated_with(module, node)) or _scales_elsewhere(unit, function):
         return False
     return not any(unit.losses.computes(b.function, b.loss, node) for b in unit.backwards)
+
+
+def _evaluated_with(module: Module, node: ast.AST) -> ast.AST:
+    """Return the whole expression that a node is a part of: of a loop what it goes over, and nothing of its body."""
+    while isinstance(up := module.tree.parent(node), ast.expr | ast.keyword | ast.comprehension):
+        node = up
+    return node
 
 
 def is_part(unit: Unit, module: Module, node: ast.AST) -> bool:

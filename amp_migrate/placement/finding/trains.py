@@ -33,7 +33,7 @@ class Trains:
         self._nodes -= {b.node for b in unit.probes if b.function in unit.copying}
         self._known: dict[Function, bool] = {}
 
-    def __call__(self, module: Module, stmt: ast.stmt) -> bool:
+    def __call__(self, module: Module, stmt: ast.AST) -> bool:
         """Tell whether a statement runs a backward or steps an optimizer, or calls what does."""
         if isinstance(stmt, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             return False

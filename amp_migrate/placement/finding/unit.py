@@ -49,7 +49,7 @@ class Unit:
     outside: list[Backward] = field(default_factory=list)
     regions: list[Region] = field(default_factory=list)
     switches: list[Site] = field(default_factory=list)
-    trains: Callable[[Module, ast.stmt], bool] = field(init=False)
+    trains: Callable[[Module, ast.AST], bool] = field(init=False)
     clip_helpers: set[Function] = field(default_factory=set)
     copying: set[Function] = field(default_factory=set)
     unscaled: set[Backward] = field(default_factory=set)

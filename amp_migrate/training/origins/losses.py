@@ -183,8 +183,11 @@ class Losses:
     def _run(self, function: Function, call: ast.Call) -> set[int]:
         if isinstance(call.func, ast.Name):
             made = self.reaching(function, call.func)
-            if made and all(isinstance(v, ast.Call) and tail(v) == "deepcopy" for v in made):
-                return {COPY}
+            copies = [v for v in made if isinstance(v, ast.Call) and tail(v) == "deepcopy"]
+            if made and len(copies) == len(made):
+                own = self.objects.groups(function.module, call.func)
+                of = (self.objects.groups(function.module, node) for v in copies for node in v.args)
+                return {COPY, *own.difference(*of)}
         first = run_first(self._project, function.module, call)
         groups = set(self.objects.groups(function.module, first or call.func))
         if isinstance(call.func, ast.Attribute):

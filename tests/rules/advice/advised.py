@@ -824,7 +824,10 @@ ADVISED = (
                     "            shift.backward()\n            self.domain_optimizer.step()\n            self.domain_optimizer.zero_grad()\n",
                     "            self.domain_optimizer.apply(torch.autograd.grad(shift, self.domains))\n",
                 ),
-                ("import torch.nn.functional as F\nfrom apex import amp\n\nfrom", "import torch\nimport torch.nn.functional as F\nfrom apex import amp\n\nfrom"),
+                (
+                    "import torch.nn.functional as F\nfrom apex import amp\n\nfrom",
+                    "import torch\nimport torch.nn.functional as F\nfrom apex import amp\n\nfrom",
+                ),
             ),
         )
         for name in ("optimizer_beside_its_schedule", "optimizer_of_a_library_beside_its_schedule")
