@@ -70,8 +70,7 @@ class RegionFinder:
         own = {p for p in needed if p.owner is function.scope and not is_kept(function, p)}
         for site in self._project.callers(function):
             wanted = {q for p in own for q in self._effects.outward(site, function, p)}
-            caller = site.function
-            tree = caller.module.tree
+            caller, tree = site.function, site.function.module.tree
             for level in levels(tree, site.call) if wanted else ():
                 before = tree.block(level)[: position(tree, level)]
                 runs = self._earlier.above(caller, before, wanted)
@@ -210,22 +209,23 @@ class RegionFinder:
         self._entered.discard(function)
 
     def _holds_barrier(self, function: Function) -> bool:
-        return function.node is not None and any(
-            self._barrier(function.module, stmt) for stmt in function.node.body
-        )
+        body = function.node.body if function.node is not None else []
+        return any(self._barrier(function.module, stmt) for stmt in body)
 
     def _given(self, function: Function, result: Search) -> None:
         """Add the forward passes of a helper that give what it returns; one that calls itself is searched once."""
         if function in self._entered:
             return
         self._entered.add(function)
-        for node in function.own_nodes:
-            if isinstance(node, _GIVES) and node.value is not None:
+        for node in (n for n in function.own_nodes if isinstance(n, _GIVES)):
+            if node.value is not None:
                 here = self._local(function, node, self._effects.reads(function, node.value))
                 result.regions += here.regions
                 result.network = result.network or here.network
                 if not isinstance(node, ast.Return):
                     self._handed_out(function, node.value, result)
+                elif self._forwards.strength(function.module, node) >= Forward.CRITERION:
+                    result.regions.append(Region(function.module, function, node, node))
         self._entered.discard(function)
 
     def _handed_out(self, function: Function, value: ast.expr, result: Search) -> None:
@@ -240,8 +240,8 @@ class RegionFinder:
         region, network = self._range(function, chosen)
         if region is not None:
             result.regions += self._aside.parts(region, chosen) if self._aside else [region]
-            above = chosen[: chosen.index(region.first)]
-            above = [stmt for stmt in above if not self._ungraded(function.module, stmt)]
+            before = chosen[: chosen.index(region.first)]
+            above = [s for s in before if not self._ungraded(function.module, s)]
             result.regions += self._products.among(function, above) if network else []
             result.network = result.network or network
         elif chosen:

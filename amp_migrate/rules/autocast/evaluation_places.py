@@ -17,7 +17,6 @@ from amp_migrate.autocast.evaluated.inference import (
 from amp_migrate.autocast.evaluated.inside import only_inside
 from amp_migrate.autocast.regions import merged, within
 from amp_migrate.autocast.reloads import reloads
-from amp_migrate.facts.paths import calls_method
 from amp_migrate.project import CallSite, Function
 from amp_migrate.project.reach import reached_by
 from amp_migrate.rules.autocast.programs import serves_others
@@ -178,7 +177,7 @@ def _calling(context: Context, call: CallSite) -> Region | None:
     stmt = module.tree.statement(call.call)
     if not isinstance(stmt, ast.Expr | ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Return):
         return None
-    if call.call in context.unit.gone or calls_method(stmt, "backward"):
+    if call.call in context.unit.gone or context.unit.trains(module, stmt):
         return None
     unit, trains = context.unit, context.unit.training
     for node in ast.walk(stmt):
