@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from amp_migrate.facts.closure import closure
 from amp_migrate.project import Module, Project
 from amp_migrate.training.steppers import makes_optimizer
 
@@ -117,6 +118,24 @@ class Makers:
     def groups(self) -> dict[ast.Call, Groups]:
         """The names of what each of those calls makes: of a pair that a function returns, those of the items."""
         return self._found[1]
+
+    def is_of_torch(self, call: ast.Call) -> bool:
+        """Tell whether a call of those makes an optimizer of torch, and not one that is only known by its name."""
+        return call in self._of_torch
+
+    @cached_property
+    def _of_torch(self) -> set[ast.Call]:
+        external = self._project.external
+        own = {c for c, m in self.own.items() if (external(m, c.func) or "").startswith("torch.")}
+        run = closure(
+            [(call, self.own[call]) for call in own],
+            lambda made: [
+                (site.call, site.function.module)
+                for site in self._project.calls_of(self._project.function_of(made[1], made[0]))
+                if site.call in self.groups
+            ],
+        )
+        return {call for call, _ in run}
 
     @cached_property
     def _found(self) -> tuple[dict[ast.Call, Module], dict[ast.Call, Groups]]:

@@ -102,6 +102,8 @@ class Objects:
     def optimizers(self) -> tuple[Optimizer, ...]:
         """The optimizers of torch, and what else GradScalers step or unscale, or Apex scales for: one for each call that makes one."""
         held: list[tuple[str, Groups]] = [("", frozenset({group})) for group in self._makers]
+        of_torch = [self.makers.groups[c] for c in self.makers.calls if self.makers.is_of_torch(c)]
+        certain = _NONE.union(*of_torch)
         steps: list[tuple[int, Groups]] = []
         for method in ("step", "unscale_"):
             for module, call in self.method_calls.get(method, []):
@@ -112,7 +114,7 @@ class Objects:
                     held.append((ast.unparse(call.args[0]), groups))
                     steps.append((scaler, groups))
         held += [*self._scaled_for(), *self._given()]
-        found = self._told_apart(held)
+        found = self._told_apart(held, certain)
         self.results.of({group for optimizer in found for group in optimizer.groups})
         for optimizer in found:
             made = self._makers_alone(self.results.of(optimizer.groups), optimizer.groups)
@@ -141,7 +143,8 @@ class Objects:
             if groups & cleared and not call.args and not self._project.callees(call):
                 yield self._receiver(module, call)
 
-    def _told_apart(self, held: list[tuple[str, Groups]]) -> tuple[Optimizer, ...]:
+    def _told_apart(self, held: list[tuple[str, Groups]], certain: Groups) -> tuple[Optimizer, ...]:
+        """Return one for each call that makes one; what nothing else speaks of has to be `certain` to be one."""
         found: list[tuple[str, set[int]]] = []
         for text, groups in merged(held):
             made = self._makers & groups
@@ -149,7 +152,8 @@ class Objects:
                 found += [(self._spelt(origin, held) or text, {origin}) for origin in sorted(made)]
             else:
                 found.append((text, groups))
-        return tuple(Optimizer(n, groups, text) for n, (text, groups) in enumerate(found))
+        known = [(text, groups) for text, groups in found if text or groups & certain]
+        return tuple(Optimizer(n, groups, text) for n, (text, groups) in enumerate(known))
 
     def _spelt(self, origin: int, held: list[tuple[str, Groups]]) -> str:
         return next((text for text, groups in held if origin in groups), "")
