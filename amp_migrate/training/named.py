@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from amp_migrate.facts.closure import closure
+from amp_migrate.facts.paths import all_given
 from amp_migrate.project import Module, Project
+from amp_migrate.training.bindings import bases
 from amp_migrate.training.steppers import makes_optimizer
 
 Groups = frozenset[int]
@@ -118,6 +120,27 @@ class Makers:
     def groups(self) -> dict[ast.Call, Groups]:
         """The names of what each of those calls makes: of a pair that a function returns, those of the items."""
         return self._found[1]
+
+    def networks(self, module: Module, call: ast.Call) -> Iterator[tuple[Groups, Groups]]:
+        """Yield the networks of whose parameters the function that a call runs makes an optimizer, and their own names.
+
+        Those that it is given, those that it makes for each call and returns beside the optimizer, and those that it has.
+        """
+        values = self._project.values
+        run = self._project.callees(call) if call in self.calls else ()
+        for making, where in self.own.items() if run else ():
+            maker = self._project.function_of(where, making)
+            given = self._project.given(call, maker) if maker in run else {}
+            for argument in all_given(making) if maker in run else ():
+                for base in bases(where, argument, set()):
+                    handed = given.get(base.id) if isinstance(base, ast.Name) else None
+                    if handed is not None:
+                        yield values.groups(module, handed), values.receivers(module, handed)
+                    elif isinstance(base, ast.Name) and where.scopes.owner(base) is maker.scope:
+                        made = values.made_at(module, call, where, base)
+                        yield made, values.receivers(where, base)
+                    else:
+                        yield values.groups(where, base), values.receivers(where, base)
 
     def is_of_torch(self, call: ast.Call) -> bool:
         """Tell whether a call of those makes an optimizer of torch, and not one that is only known by its name."""

@@ -261,27 +261,16 @@ class Objects:
         around: set[int] = set()
         for module, call in made:
             given = [base for node in all_given(call) for base in bases(module, node, set())]
-            own = ((module, base) for base in given)
-            for where, network in (*self._given_to_maker(module, call), *own):
-                found |= self.groups(where, network)
-                optimizer.selves |= self._values.receivers(where, network)
+            own = ((self.groups(module, b), self._values.receivers(module, b)) for b in given)
+            for networks, selves in (*self.makers.networks(module, call), *own):
+                found |= networks
+                optimizer.selves |= selves
             for base in given:
                 for part in outward(base):
                     around |= self.groups(module, part)
                     name = self.name(module, part)
                     optimizer.inside |= set() if name is None else {name}
         optimizer.networks, optimizer.within = found or None, around - found
-
-    def _given_to_maker(self, module: Module, call: ast.Call) -> Iterator[tuple[Module, ast.expr]]:
-        """Yield the networks of whose parameters the function that a call runs makes an optimizer: those that it is given, or has."""
-        run = self._project.callees(call) if call in self.makers.calls else ()
-        for making, where in self.makers.own.items() if run else ():
-            maker = self._project.function_of(where, making)
-            given = self._project.given(call, maker) if maker in run else {}
-            for argument in all_given(making) if maker in run else ():
-                for base in bases(where, argument, set()):
-                    handed = given.get(base.id) if isinstance(base, ast.Name) else None
-                    yield (module, handed) if handed is not None else (where, base)
 
     def around(self, numbers: frozenset[int]) -> frozenset[int]:
         """Return the optimizers of the networks that some optimizers train, or of which those are parts."""
