@@ -22,7 +22,6 @@ from check.casts.guarded_calls import GUARDED_CALLS
 from check.casts.holders import HOLDERS
 from check.casts.inside import INSIDE
 from check.casts.present import PRESENT
-from check.casts.products import PRODUCTS
 from check.casts.roundabout import ROUNDABOUT
 from check.casts.switched import SWITCHED
 from check.casts.teachers import TEACHERS
@@ -63,6 +62,8 @@ from check.flags.plain import KEPT, PLAIN, PLAIN_UNTOLD
 from check.flags.set_later import SET_LATER
 from check.flags.static_arms import STATIC_ARMS
 from check.flags.unpacked import ASKED_AT_RUN_TIME, UNPACKED, UNPACKED_OTHERWISE
+from check.outputs.measured import MEASURED
+from check.outputs.products import PRODUCTS
 from check.quiet.answers import ANSWERS
 from check.quiet.brought_optimizers import BROUGHT_OPTIMIZERS
 from check.quiet.halved_flags import HALVED_FLAGS
@@ -95,7 +96,8 @@ from amp_migrate.project import build
 EVERY = (
     *TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS, *CLAIMED, *HELPERS, *PRESENT, *ROUNDABOUT, *ACROSS_FILES,
     *SWITCHED, *DISABLED, *HOLDERS, *ROUNDS, *TEACHERS, *SPOILT, *VALIDATING, *GUARDED_CALLS, *SAME_NAMES,
-    *BEHIND, *INSIDE, *STEPPED, *EARLY, *SPEEDS, *ANEW, *SET_UP_AGAIN, *TURNED_OFF, *MOVED, *PLAIN, *PRODUCTS, *DONE, *PLACEHOLDERS,
+    *BEHIND, *INSIDE, *MEASURED, *STEPPED, *EARLY, *SPEEDS, *ANEW, *SET_UP_AGAIN, *TURNED_OFF, *MOVED, *PLAIN, *PRODUCTS,
+    *DONE, *PLACEHOLDERS,
     *SHARED_WEIGHTS, *MADE_ANEW, *WHOLE_RESULTS, KEPT, *KEPT_BY, *UNPACKED, *IN_CLOSURES, *ADVERSARIES, *AGENTS,
     *DISTILLING, *FINETUNING, *REARRANGED, *STAYING, *LATER, *OPENED,
     *ASTRAY, *SET_LATER, *INPUTS_LATER, *PASSED, GIVEN_ON, *ASKED_EARLY, *BACKENDS, *NESTED, *LEFT_SCALED, *HELD_BACK,

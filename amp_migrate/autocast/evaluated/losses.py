@@ -8,7 +8,7 @@ from collections.abc import Callable
 from amp_migrate.autocast import bce
 from amp_migrate.autocast.evaluated.inference import without_gradients
 from amp_migrate.autocast.products import Products
-from amp_migrate.autocast.slicing.finished import fp32_inputs, runs_in_fp32
+from amp_migrate.autocast.slicing.finished import fp32_inputs, runs_in_fp32, summed
 from amp_migrate.facts.paths import calls_anything, defs, path, uses, walk
 from amp_migrate.placement.finding.networks import casts_these_alone
 from amp_migrate.placement.finding.trains import Trains
@@ -58,7 +58,7 @@ def measured_apart(unit: Unit, found: list[Region], models: set[int]) -> list[Re
 
 @once
 def _computing(project: Project) -> list[tuple[Function, ast.stmt]]:
-    """Return the statements of a project that may compute a value by a call or a product, with their functions."""
+    """Return the statements of a project that may compute a value by a call, a product or a power, with their functions."""
     return [
         (function, stmt)
         for function in project.functions()
@@ -68,7 +68,9 @@ def _computing(project: Project) -> list[tuple[Function, ast.stmt]]:
 
 
 def _computes(node: ast.AST) -> bool:
-    return calls_anything(node) or any(isinstance(part, ast.MatMult) for part in ast.walk(node))
+    return calls_anything(node) or any(
+        isinstance(part, ast.MatMult | ast.Pow) for part in ast.walk(node)
+    )
 
 
 def _measuring(stmt: ast.stmt) -> ast.AST:
@@ -110,16 +112,19 @@ class _Measured:
         """Tell whether a softmax or the like is taken of what the networks gave, or that is multiplied, even as fp32."""
         module = function.module
         project = self._unit.project
-        inputs = fp32_inputs(project, module, node)
-        if casts_these_alone(self._unit):
-            return any(self._is_output(function, part) for part in inputs)
-        return any(self._is_output(function, part) for part in inputs) or any(
-            self._is_output(function, part, factor=True) for part in _factors(project, module, node)
-        )
+        if any(self._is_output(function, part) for part in fp32_inputs(project, module, node)):
+            return True
+        parts = summed(project, module, node)
+        if any(self._is_output(function, part, narrow=True) for part in parts):
+            return True
+        factors = [] if casts_these_alone(self._unit) else _factors(project, module, node)
+        return any(self._is_output(function, part, factor=True) for part in factors)
 
-    def _is_output(self, function: Function, node: ast.expr, *, factor: bool = False) -> bool:
+    def _is_output(
+        self, function: Function, node: ast.expr, *, factor: bool = False, narrow: bool = False
+    ) -> bool:
         node = node.value if isinstance(node, ast.Starred) else node
-        found = self._losses.networks(function, node, cast=True, factor=factor)
+        found = self._losses.networks(function, node, cast=True, factor=factor, narrow=narrow)
         return bool(found & self._models)
 
 

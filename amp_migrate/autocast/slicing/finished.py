@@ -12,22 +12,9 @@ from amp_migrate.project.once import kept, once
 from amp_migrate.project.reach import reachable
 from amp_migrate.training.beliefs import SHAPES
 from amp_migrate.training.origins.meant import meant
-
-_FP32 = frozenset(
-    {
-        "acos", "asin", "cosh", "cosine_similarity", "cross_entropy", "cumprod", "cumsum", "dist", "exp", "expm1",
-        "kl_div", "l1_loss", "log", "log10", "log2", "log_softmax", "mse_loss", "nll_loss", "norm", "normalize", "pow", "prod",
-        "reciprocal", "renorm", "rsqrt", "smooth_l1_loss", "softmax", "softplus", "sum",
-    }
-)  # fmt: skip
-
+from amp_migrate.training.types import wide
 
 _PRODUCTS = frozenset({"addmm", "bmm", "einsum", "forward", "matmul", "mm"})
-_SUMS = frozenset({"sum", "cumsum", "prod", "cumprod"})
-# O1 cast those of torch.nn.functional alone, not torch.softmax or x.softmax().
-_OF_FUNCTIONAL = frozenset({"softmax", "log_softmax", "softplus", "cosine_similarity", "normalize"})
-_MODULES = frozenset({"Softmax", "LogSoftmax", "Softplus", "CosineSimilarity"})
-"""Modules of torch.nn that call one of these."""
 
 
 def finished(computed: Iterable[ast.stmt], apart: Iterable[list[ast.stmt]]) -> list[list[ast.stmt]]:
@@ -60,12 +47,14 @@ def _is_fp32(node: ast.AST, known: set[str], sums: bool) -> bool:
         return False
     name, receiver = node.func.attr, node.func.value
     owner = (path(receiver) or "").rpartition(".")[2]
-    if name in _OF_FUNCTIONAL and owner not in ("F", "functional"):
+    if name in wide.OF_FUNCTIONAL and owner not in ("F", "functional"):
         return False
     given = uses(receiver)
     if owner in ("torch", "F", "functional"):
         given = {used for argument in node.args for used in uses(argument)}
-    return name in _FP32 and (sums or name not in _SUMS) and bool(given & known)
+    if name not in wide.OF_TORCH | wide.OF_FUNCTIONAL:
+        return False
+    return (sums or name not in wide.SUMS) and bool(given & known)
 
 
 def measures_in_fp32(project: Project, module: Module, stmt: ast.stmt, known: set[str]) -> bool:
@@ -81,18 +70,12 @@ def fp32_calls(
     for call in walk(node):
         if not isinstance(call, ast.Call):
             continue
-        package, _, name = (project.external(module, call.func) or "").rpartition(".")
-        if package == "torch.nn.functional" and name in _FP32:
-            yield call, call.args[:1]
-        elif package == "torch" and name in _FP32 - _SUMS - _OF_FUNCTIONAL:
-            yield call, call.args
-        elif package:
-            continue
-        elif _runs_functional(project, module, call.func):
-            yield call, call.args
-        elif isinstance(call.func, ast.Attribute):
-            if call.func.attr in _FP32 - _SUMS - _OF_FUNCTIONAL and not project.callees(call):
-                yield call, [call.func.value]
+        if given := wide.computed(project, module, call):
+            if not wide.is_sum(call):
+                yield call, given
+        elif project.external(module, call.func) is None:
+            if _runs_functional(project, module, call.func):
+                yield call, call.args
 
 
 def fp32_inputs(project: Project, module: Module, node: ast.AST) -> list[ast.expr]:
@@ -101,14 +84,24 @@ def fp32_inputs(project: Project, module: Module, node: ast.AST) -> list[ast.exp
     return kept(project, (fp32_inputs, node), lambda: [p for _, given in calls for p in given])
 
 
+def summed(project: Project, module: Module, node: ast.AST) -> list[ast.expr]:
+    """Return what the sums and powers in a statement or expression are given, which mostly are of what is right and wrong."""
+
+    def found() -> list[ast.expr]:
+        parts = (n for n in walk(node) if isinstance(n, ast.BinOp) or wide.is_sum(n))
+        return [given for part in parts for given in wide.computed(project, module, part)]
+
+    return kept(project, (summed, node), found)
+
+
 def _runs_functional(project: Project, module: Module, func: ast.expr) -> bool:
     """Tell whether what is called is a module of torch.nn that runs in fp32: ``nn.Softmax(dim=1)(output)``."""
     if isinstance(func, ast.Call):
-        return _makes_one(project, module, func)
+        return wide.makes_one(project, module, func)
     if (path(func) or "").rpartition(".")[2] not in _keeping(project):
         return False
     return any(
-        isinstance(value, ast.Call) and _makes_one(project, project.module_of(value), value)
+        isinstance(value, ast.Call) and wide.makes_one(project, project.module_of(value), value)
         for value in meant(project, module, func)
     )
 
@@ -119,14 +112,9 @@ def _keeping(project: Project) -> frozenset[str]:
     return frozenset(
         (path(target) or "").rpartition(".")[2]
         for module, stmt in project.nodes(ast.Assign)
-        if isinstance(stmt.value, ast.Call) and _makes_one(project, module, stmt.value)
+        if isinstance(stmt.value, ast.Call) and wide.makes_one(project, module, stmt.value)
         for target in stmt.targets
     )
-
-
-def _makes_one(project: Project, module: Module, call: ast.Call) -> bool:
-    package, _, name = (project.external(module, call.func) or "").rpartition(".")
-    return package.startswith("torch.nn") and name in _MODULES
 
 
 def only_draws(project: Project, function: Function) -> bool:
@@ -140,7 +128,7 @@ def only_draws(project: Project, function: Function) -> bool:
         name = project.external(project.module_of(part), part.func)
         if name is None:
             if isinstance(part.func, ast.Attribute):
-                if part.func.attr in _FP32 | _PRODUCTS:
+                if part.func.attr in wide.OF_TORCH | wide.OF_FUNCTIONAL | _PRODUCTS:
                     return False
             elif not project.callees(part) and not hasattr(builtins, _text(part.func)):
                 return False

@@ -18,8 +18,8 @@ from amp_migrate.project.reach import reached_by
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.beliefs import METHODS_WITHOUT_CASTS, SHAPES
 from amp_migrate.training.forwards.forwards import Forward
-from amp_migrate.training.origins.losses import RETYPES
 from amp_migrate.training.region import Region, run_in
+from amp_migrate.training.types.settled import RETYPES
 
 _LATER = (ast.Await, ast.Yield, ast.YieldFrom, ast.Lambda)
 _SHAPES = SHAPES | {"t", "T"}

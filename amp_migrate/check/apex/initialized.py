@@ -248,15 +248,15 @@ class Initialized:
             ]
         return self._called[asked]
 
-    def products(
-        self, function: Function, start: States
+    def operators(
+        self, function: Function, start: States, kind: type[ast.operator]
     ) -> list[tuple[ast.BinOp | ast.AugAssign, States]]:
-        """Return the products by ``@`` and ``@=`` of a function, with whether Apex may be on at each."""
+        """Return the operations of one kind in a function, as ``@`` and ``@=``, with whether Apex may be on at each."""
         return [
             (point.node, self._disabling.at(function, point.node, states))
             for point, states in self.states(function, start).items()
             if isinstance(point.node, ast.BinOp | ast.AugAssign)
-            if isinstance(point.node.op, ast.MatMult)
+            if isinstance(point.node.op, kind)
         ]
 
     def _reached(self, function: Function) -> list[Point]:

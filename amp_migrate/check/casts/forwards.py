@@ -15,6 +15,8 @@ from amp_migrate.check.apex.steady import steady
 from amp_migrate.check.casts.again import Again
 from amp_migrate.check.casts.callables import Replaced, counterparts, spelled
 from amp_migrate.check.casts.casting import Casting, Casts, typed_anew
+from amp_migrate.check.casts.computing.products import Operators
+from amp_migrate.check.casts.computing.wide import Wide
 from amp_migrate.check.casts.conditions.entries import Entries
 from amp_migrate.check.casts.conditions.joined import joined
 from amp_migrate.check.casts.differing import (
@@ -34,7 +36,6 @@ from amp_migrate.check.casts.differing import (
 from amp_migrate.check.casts.lacking import Lacking
 from amp_migrate.check.casts.losses import Losses
 from amp_migrate.check.casts.networks import Networks
-from amp_migrate.check.casts.operators import Operators
 from amp_migrate.check.casts.scalers import DISABLED, ENABLED, Scalers
 from amp_migrate.check.events.claims import UNCAST as LEFT_UNCAST
 from amp_migrate.check.events.claims import Claims
@@ -165,6 +166,8 @@ class Forwards:
         operators = Operators(self.old, self.new, self.networks)
         yield from operators.uncast(apex, starts, native, begun)
         yield from operators.recast(starts, native, begun, self.claims)
+        wide = Wide(self.old, self.new, self.networks)
+        yield from wide.uncast(apex, starts, native, begun, self.claims)
         if item.trains and is_scaled(self.old, item):
             yield from self._scalers.differing(native, begun, False, DISABLED)
             yield from self._scalers.off(item, native)

@@ -30,7 +30,7 @@ from amp_migrate.training.beliefs import (
 from amp_migrate.training.bindings import bases
 from amp_migrate.training.forwards.forwards import is_housekeeping
 from amp_migrate.training.forwards.holders import holders
-from amp_migrate.training.origins.losses import RETYPES
+from amp_migrate.training.types.settled import RETYPES
 
 _LOSSES = ("torch.nn.functional.", "torch.nn.")
 _OF_TENSORS = frozenset(

@@ -10,7 +10,7 @@ from amp_migrate.facts.paths import argument, tail
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.flow.cfg.graph import Graph
 from amp_migrate.project import Anonymous, Function, Project
-from amp_migrate.training.beliefs import ARRAYS, HAND_OUT_STATE, HAND_OUT_WEIGHTS, WEIGHTS
+from amp_migrate.training.beliefs import ARRAYS, HAND_OUT_STATE, METHODS_WITHOUT_CASTS
 from amp_migrate.training.bindings import own_part, returned, run_first, wholes
 from amp_migrate.training.contexts import keeps_no_graph, scales_loss
 from amp_migrate.training.objects import COPY, Objects
@@ -20,13 +20,18 @@ from amp_migrate.training.origins.deferred import Deferred
 from amp_migrate.training.origins.reaching import Body, Reaching
 from amp_migrate.training.origins.scale import Scale
 from amp_migrate.training.origins.walk import Origin, Place, Step, Walk
+from amp_migrate.training.types.settled import (
+    LEAVES,
+    NARROW,
+    SETTLES,
+    Stops,
+    is_cut_off,
+    is_settled,
+)
+from amp_migrate.training.types.wide import is_wide
 
+_PARTS = METHODS_WITHOUT_CASTS | {"get", "items", "keys", "values"}
 _PROTOCOLS = frozenset({"__getitem__", "__iter__", "__next__"})
-_Stops = frozenset[str]
-RETYPES = frozenset({"bfloat16", "half", "to", "type", "type_as"})
-"""Methods that may give a tensor another floating type."""
-_LEAVES: _Stops = frozenset({"cpu", "double", "item", "numpy", "tolist"})
-_SETTLES: _Stops = _LEAVES | {"float"} | HAND_OUT_WEIGHTS
 
 
 class Losses:
@@ -42,11 +47,11 @@ class Losses:
         self._containers = Collected(project, objects, body)
         self._lambdas = CalledLambdas(project, body)
         self._scale = Scale(project, objects, self.reached, self._lambdas)
-        self._traced: dict[tuple[ast.expr, _Stops | None], tuple[set[int], set[ast.AST]]] = {}
-        self._named: dict[tuple[ast.expr, _Stops | None], set[int]] = {}
+        self._traced: dict[tuple[ast.expr, Stops | None], tuple[set[int], set[ast.AST]]] = {}
+        self._named: dict[tuple[ast.expr, Stops | None], set[int]] = {}
         self._walks = {
             stops: Walk(partial(self._step, stops=stops), self.handed_over)
-            for stops in (None, _SETTLES, _LEAVES)
+            for stops in (None, SETTLES, LEAVES, NARROW)
         }
 
     def scaled(self, function: Function, loss: ast.expr) -> bool | None:
@@ -54,15 +59,22 @@ class Losses:
         return self._scale.of(function, loss)
 
     def networks(
-        self, function: Function, loss: ast.expr, *, cast: bool = False, factor: bool = False
+        self,
+        function: Function,
+        loss: ast.expr,
+        *,
+        cast: bool = False,
+        factor: bool = False,
+        narrow: bool = False,
     ) -> set[int]:
         """Return the names of the networks that compute a loss, as far as it can be followed back.
 
         A copy of a network that a function makes for itself is `COPY`. With `cast`, values count by whether casts of the
         network show in them: through which no gradient passes, but not what was made fp32 or left its device since. A
-        `factor` of a product is one even where it was made fp32, as the product makes it fp16 again.
+        `factor` of a product is one even where it was made fp32, as the product makes it fp16 again. What is `narrow` has
+        gone through nothing since that computes in fp32.
         """
-        stops = _LEAVES if factor else _SETTLES if cast else None
+        stops = LEAVES if factor else NARROW if narrow else SETTLES if cast else None
         if (loss, stops) not in self._named:
             self._named[loss, stops] = self._walks[stops].run((function, loss))
         return self._named[loss, stops]
@@ -73,7 +85,7 @@ class Losses:
 
     def calls(self, function: Function, loss: ast.expr, *, cast: bool) -> list[ast.Call]:
         """Return the calls among what computes a loss, as far as that can be followed back; `cast` as for `networks`."""
-        stops = _SETTLES if cast else None
+        stops = SETTLES if cast else None
         return [n for n in self._followed(function, loss, stops)[1] if isinstance(n, ast.Call)]
 
     @cached_property
@@ -98,13 +110,13 @@ class Losses:
         }
 
     def _followed(
-        self, function: Function, loss: ast.expr, stops: _Stops | None = None
+        self, function: Function, loss: ast.expr, stops: Stops | None = None
     ) -> tuple[set[int], set[ast.AST]]:
         if (loss, stops) not in self._traced:
             self._traced[loss, stops] = self._walks[stops].back([(function, loss)])
         return self._traced[loss, stops]
 
-    def _step(self, where: Function, part: ast.AST, stops: _Stops | None) -> Step:
+    def _step(self, where: Function, part: ast.AST, stops: Stops | None) -> Step:
         """Return the names of what a node runs, and the nodes that its value comes from."""
         cast = stops is not None
         if self._is_cut_off(where, part) if stops is None else self._is_settled(where, part, stops):
@@ -119,7 +131,7 @@ class Losses:
         onward: list[Origin] = []
         results: list[Origin] = []
         if isinstance(part, ast.Call):
-            run = set() if cast and tail(part) in HAND_OUT_STATE else self._run(where, part)
+            run = set() if self._hands_out(part, stops) else self._run(where, part)
             for callee in self._project.callees(part):
                 results += [Origin(callee, value, down=part) for value in returned(callee)]
             for anonymous in self._lambdas.run(part):
@@ -139,6 +151,12 @@ class Losses:
         ]
         return Step(run, onward, held)
 
+    def _hands_out(self, call: ast.Call, stops: Stops | None) -> bool:
+        """Tell whether a call gives a part of what it is called on, and runs nothing."""
+        if stops is NARROW and isinstance(call.func, ast.Attribute) and call.func.attr in _PARTS:
+            return not self._project.callees(call)
+        return stops is not None and tail(call) in HAND_OUT_STATE
+
     def bound(self, where: Function, part: ast.AST) -> list[Origin]:
         """Return what a variable or an attribute that is read may hold; nothing for other nodes."""
         if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load):
@@ -156,9 +174,11 @@ class Losses:
                 found += [Origin(where, whole) for whole in wholes(self._project, where, part)]
         return found
 
-    def _is_settled(self, function: Function, node: ast.AST, stops: _Stops) -> bool:
+    def _is_settled(self, function: Function, node: ast.AST, stops: Stops) -> bool:
         """Tell whether no casts show in a value any more; arrays have none, whatever is put into them."""
-        if _is_settled(node, stops) or self._is_array(function, node):
+        if is_settled(node, stops) or self._is_array(function, node):
+            return True
+        if stops is NARROW and is_wide(self._project, function.module, node):
             return True
         made = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
         values = self.reaching(function, node) if made and isinstance(node, ast.Name) else []
@@ -178,7 +198,7 @@ class Losses:
         """Tell whether no gradient passes an expression."""
         if isinstance(node, ast.Call) and keeps_no_graph(self._project, function.module, node):
             return True
-        return _is_cut_off(node)
+        return is_cut_off(node)
 
     def _run(self, function: Function, call: ast.Call) -> set[int]:
         if isinstance(call.func, ast.Name):
@@ -260,28 +280,3 @@ class Losses:
     def reaching(self, function: Function, name: ast.Name) -> list[ast.expr | ast.arg | None]:
         """Return what a name may have been bound to where it is read; None for a value that is not one."""
         return self.reached.of(function, name)
-
-
-def _is_settled(node: ast.AST, stops: _Stops) -> bool:
-    """Tell whether casts do not matter to what an expression gives: a weight or its gradient, what a method of `stops` gives."""
-    if isinstance(node, ast.Attribute):
-        return node.attr in ("grad", "param_groups") or (
-            stops >= HAND_OUT_WEIGHTS and _is_weight(node)
-        )
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-        return False
-    return node.func.attr in stops
-
-
-def _is_weight(node: ast.Attribute) -> bool:
-    """Tell whether an attribute is the data of a weight: ``layer.weight.data``."""
-    held = node.value
-    return node.attr == "data" and isinstance(held, ast.Attribute) and held.attr in WEIGHTS
-
-
-def _is_cut_off(node: ast.AST) -> bool:
-    """Tell whether no gradient passes an expression: what is detached, or a number."""
-    if isinstance(node, ast.Call) and not node.args:
-        node = node.func
-        return isinstance(node, ast.Attribute) and node.attr in ("detach", "item")
-    return isinstance(node, ast.Attribute) and node.attr == "data"

@@ -80,7 +80,7 @@ def evaluated(name: str, lines: tuple[str, ...]) -> Training:
     """Return a training that evaluates by some lines, which a block of casts holds in what was written."""
     plain = "".join(f"        {line}\n" for line in lines)
     cast = _CAST + "".join(f"            {line}\n" for line in lines)
-    printed = "        print(out.sum().item())\n"
+    printed = "        print(out.mean().item())\n"
     before = f"{IMPORTS}from apex import amp\n{_BEFORE}{plain}{printed}{CALL}"
     after = f"{IMPORTS}\n{_AFTER}{cast}{printed}{CALL}"
     fault = {"the casts are lost": ((cast, plain),)}
@@ -248,12 +248,12 @@ EVALUATIONS = (
     _given(
         "a dataset",
         "    def __len__(self):\n        return 2\n\n    def __getitem__(self, k):\n        x = torch.ones(4)\n",
-        "print(sum(DataLoader(Encoded(model))).sum())",
+        "print(sum(DataLoader(Encoded(model))).mean())",
     ),
     _given(
         "what a loader calls",
         "    def __call__(self, items):\n        x = torch.stack(items)\n",
-        "print(sum(DataLoader(list(torch.ones(2, 4)), collate_fn=Encoded(model))).sum())",
+        "print(sum(DataLoader(list(torch.ones(2, 4)), collate_fn=Encoded(model))).mean())",
     ),
     *(_made_aside(name, *lines) for name, lines in _LATER.items()),
     _twice(),

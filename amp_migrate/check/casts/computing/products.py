@@ -38,7 +38,7 @@ class Operators:
             return
         wanted: dict[tuple[Key, str], States] = {}
         for function, start in starts.items():
-            for node, states in apex.products(function, start):
+            for node, states in apex.operators(function, start, ast.MatMult):
                 factors = operands(function.module, node)
                 if self.networks.halves(function, node, factors):
                     at = key(function), ast.unparse(node)

@@ -1,0 +1,1 @@
+"""What is computed of the outputs of networks: products, powers and sums."""

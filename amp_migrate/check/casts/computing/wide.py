@@ -1,0 +1,74 @@
+"""Powers, sums and the like of what an initialized network gave, which Apex and autocast both compute in fp32."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from amp_migrate.check.apex.disabling import States
+from amp_migrate.check.apex.initialized import ON, Initialized
+from amp_migrate.check.casts.casting import Casting, Casts
+from amp_migrate.check.casts.differing import UNCAST, differs, place, scales
+from amp_migrate.check.casts.networks import Networks
+from amp_migrate.check.events.claims import UNCAST as LEFT_UNCAST
+from amp_migrate.check.events.claims import Claims
+from amp_migrate.check.events.sides import Key, Side, key
+from amp_migrate.check.events.traces import Difference
+from amp_migrate.project import Function
+from amp_migrate.training.types.wide import computed
+
+_At = tuple[Key, str]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Wide:
+    """Compares both texts, each computation by its function and text."""
+
+    old: Side
+    new: Side
+    networks: Networks
+
+    def uncast(
+        self,
+        apex: Initialized,
+        starts: Mapping[Function, States],
+        native: Casting,
+        begun: Mapping[Function, frozenset[Casts]],
+        claims: Claims,
+    ) -> Iterator[tuple[Key, Difference]]:
+        """Yield what the new text computes without casts, where Apex was on and no rule of the run says so."""
+        wanted: dict[_At, States] = {}
+        for function, start in starts.items():
+            for node, states in _computing(apex, function, start):
+                if self._is_narrow(function, node):
+                    at = key(function), ast.unparse(node)
+                    told = claims.note(LEFT_UNCAST, place(at, node))
+                    wanted[at] = wanted.get(at, frozenset()) | (states if not told else {None})
+        names = {name for name, _ in wanted}
+        for function in begun:
+            if key(function) not in names or scales(self.new, function):
+                continue
+            for point in self.new.program.graph(function).points:
+                if isinstance(point.node, ast.Call | ast.BinOp):
+                    at = key(function), ast.unparse(point.node)
+                    off = wanted.get(at) == ON and native.at(function, point.node, begun[function])
+                    if off is Casts.OFF:
+                        yield differs(UNCAST, at, point.node)
+
+    def _is_narrow(self, function: Function, node: ast.AST) -> bool:
+        """Tell whether a node computes in fp32 of what a network gave."""
+        training = self.old.program.training
+        given = computed(self.old.project, function.module, node)
+        found = (training.losses.networks(function, part, narrow=True) for part in given)
+        return any(training.objects.origins(names) & self.networks.running for names in found)
+
+
+def _computing(
+    apex: Initialized, function: Function, start: States
+) -> Iterator[tuple[ast.Call | ast.BinOp, States]]:
+    """Yield the calls and powers of a function, with whether Apex may be on at each."""
+    yield from apex.calls(function, start)
+    for node, states in apex.operators(function, start, ast.Pow):
+        if isinstance(node, ast.BinOp):
+            yield node, states

@@ -1,0 +1,87 @@
+"""Powers and sums of what an initialized network gave, in another function than its forward: O1 ran them in fp32."""
+
+from __future__ import annotations
+
+from check.trainings.planted import Training
+
+_TRAIN = """    for x, y in loader:
+        {loss}
+        optimizer.zero_grad()
+        {backward}
+"""
+_APEX = {
+    "loss": "loss = F.mse_loss(model(x), y)",
+    "backward": "with amp.scale_loss(loss, optimizer) as scaled:\n            scaled.backward()\n        optimizer.step()",
+}
+_NATIVE = {
+    "loss": "with torch.cuda.amp.autocast():\n            loss = F.mse_loss(model(x), y)",
+    "backward": "scaler.scale(loss).backward()\n        scaler.step(optimizer)\n        scaler.update()",
+}
+
+
+def _training(name: str, helper: str, cast: str, use: str) -> Training:
+    """Return a training that measures what its network gives in a function: as it is, with casts, and how it is called."""
+    head = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n"
+    begin = "\n\ndef main(loader):\n    model = nn.Linear(4, 4)\n    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+    before = (
+        f"{head}from apex import amp\n{helper}{begin}"
+        '    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n'
+        f"{_TRAIN.format(**_APEX)}    with torch.no_grad():\n        out = model(torch.ones(4, 4))\n{use}"
+    )
+    after = (
+        f"{head}{cast}{begin}    scaler = torch.cuda.amp.GradScaler()\n{_TRAIN.format(**_NATIVE)}"
+        f"    with torch.no_grad(), torch.cuda.amp.autocast():\n        out = model(torch.ones(4, 4))\n{use}"
+    )
+    faults = {"it is not cast": ((cast, helper),)}
+    return Training(name, {"main.py": before}, {"main.py": after}, faults)
+
+
+_ENERGY = "\n\ndef energy(out):\n"
+_CALLED = "    print(energy(out))\n\n\nmain([])\n"
+_BLOCK = "    with torch.cuda.amp.autocast():\n"
+
+_METER = """
+
+class Meter:
+    def __init__(self):
+        self.seen = []
+
+    def total(self):
+{body}
+        return mass
+"""
+_MASS = "mass = torch.cat(self.seen).sum(dim=1)"
+_METERED = """    meter = Meter()
+    meter.seen.append(out)
+    print(meter.total())
+
+
+main([])
+"""
+
+MEASURED = (
+    _training(
+        "a power in a helper",
+        f"{_ENERGY}    return out ** 2\n",
+        f"{_ENERGY}{_BLOCK}        return out ** 2\n",
+        _CALLED,
+    ),
+    _training(
+        "a running sum of a function of torch",
+        f"{_ENERGY}    parts = torch.cumsum(out * 2, 0)\n    return parts\n",
+        f"{_ENERGY}{_BLOCK}        parts = torch.cumsum(out * 2, 0)\n    return parts\n",
+        _CALLED,
+    ),
+    _training(
+        "a sum of what an object keeps",
+        _METER.format(body=f"        {_MASS}"),
+        _METER.format(body=f"        with torch.cuda.amp.autocast():\n            {_MASS}"),
+        _METERED,
+    ),
+    _training(
+        "a resized output",
+        f"{_ENERGY}    larger = F.interpolate(out[None], scale_factor=2)\n    return larger\n",
+        f"{_ENERGY}{_BLOCK}        larger = F.interpolate(out[None], scale_factor=2)\n    return larger\n",
+        _CALLED,
+    ),
+)
