@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
+from functools import cache
 from typing import NamedTuple
 
 from amp_migrate.project import Function
@@ -15,6 +16,8 @@ from amp_migrate.training.events import Event, Kind
 
 _DEEPEST = 12  # a recursion that enters contexts is followed no further down
 _CASTING = (Context.CASTS, Context.NO_CASTS)
+_MODES = (Context.NO_GRAD, Context.GRAD)
+_TELL = (*_CASTING, *_MODES)
 _SCALING = (Context.DELAYS, Context.DIVIDES)
 
 
@@ -56,8 +59,7 @@ class Inside(NamedTuple):
     @property
     def no_grad(self) -> bool:
         """Whether gradients are off."""
-        modes = (Context.NO_GRAD, Context.GRAD)
-        return next((c for c in reversed(self.contexts) if c in modes), None) is Context.NO_GRAD
+        return next((c for c in reversed(self.contexts) if c in _MODES), None) is Context.NO_GRAD
 
 
 class CastMachine(Unmoved):
@@ -82,6 +84,36 @@ class CastMachine(Unmoved):
         last = len(state.contexts) - 1 - state.contexts[::-1].index(context)
         left = state._replace(contexts=state.contexts[:last])
         return left if any(c in _CASTING for c in left.contexts) else Inside(left.contexts)
+
+    def nested(self, state: Hashable) -> Hashable:
+        """Return the state in a function that is called: of the contexts around it only the innermost count there."""
+        assert isinstance(state, Inside)
+        seen = _seen(state.contexts)
+        if len(seen) == len(state.contexts):
+            return state
+        return state._replace(contexts=tuple(state.contexts[place] for place in seen))
+
+    def outer(self, state: Hashable, before: Hashable) -> Hashable:
+        """Return the state behind a function; what it left of the contexts that it saw takes those around with it."""
+        assert isinstance(state, Inside) and isinstance(before, Inside)
+        seen, around = _seen(before.contexts), before.contexts
+        if len(seen) == len(around):
+            return state
+        kept = next(
+            (
+                count
+                for count, place in enumerate(seen)
+                if state.contexts[count : count + 1] != (around[place],)
+            ),
+            len(seen),
+        )
+        left = around if kept == len(seen) else around[: seen[kept]]
+        return state._replace(contexts=(*left, *state.contexts[kept:])[:_DEEPEST])
+
+    def innermost(self, state: Hashable, contexts: Collection[Context]) -> Context | None:
+        """Return which of some contexts was entered last."""
+        assert isinstance(state, Inside)
+        return next((context for context in reversed(state.contexts) if context in contexts), None)
 
     def move(self, state: Hashable, event: Event, visited: bool) -> Moved:
         """Return what an event makes of a state."""
@@ -144,6 +176,15 @@ class PartMachine(CastMachine):
         if event.kind is Kind.CLEAR_CASTS:
             return Moved((state.uncached(),))
         return Moved((state,))
+
+
+@cache
+def _seen(contexts: tuple[Context, ...]) -> tuple[int, ...]:
+    """Return the places of the contexts that tell whether autocast is on, and whether gradients are."""
+    last = {
+        context in _CASTING: place for place, context in enumerate(contexts) if context in _TELL
+    }
+    return tuple(sorted(last.values()))
 
 
 def _forward(state: Inside, event: Event) -> Moved:

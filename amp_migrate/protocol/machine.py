@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from amp_migrate.project import Function
@@ -79,6 +79,20 @@ class FollowsObjects(Protocol):
 
     def end(self, state: Hashable, before: Hashable) -> Hashable:
         """Return the state behind a function; `before` is that in front of it."""
+
+
+@runtime_checkable
+class Nests(Protocol):
+    """What a machine has besides where a function sees the nearest of the contexts around its call alone."""
+
+    def nested(self, state: Hashable) -> Hashable:
+        """Return the state in which a function begins, with those contexts alone that it can see."""
+
+    def outer(self, state: Hashable, before: Hashable) -> Hashable:
+        """Return the state behind a function, with all contexts around its call; `before` is that in front of it."""
+
+    def innermost(self, state: Hashable, contexts: Collection[Context]) -> Context | None:
+        """Return which of some contexts was entered last."""
 
 
 @runtime_checkable

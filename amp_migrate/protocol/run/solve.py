@@ -89,16 +89,13 @@ class Run:
         if key not in self.summaries:
             self.summaries[key] = Summary()
             graph = self._program.graph(key.function)
+            entered = self._entered(key)
             if key.start is Start.ENTRY:
-                state = key.state.machine
-                for context in self._program.decorated(key.function):
-                    state = self._machine.enter(state, context)
-                entry = Here(graph.entry, State(state, key.state.known))
-                self._reach(key, self.summaries[key], entry, None)
+                self._reach(key, self.summaries[key], Here(graph.entry, entered), None)
             else:
                 for point in graph.points:
                     if point.kind is Kind.YIELD:
-                        self._onward(key, Here(point, key.state), [key.state])
+                        self._onward(key, Here(point, entered), [entered])
         return self.summaries[key]
 
     def _reach(self, key: Key, summary: Summary, here: Here, came: Here | None) -> None:
@@ -125,7 +122,7 @@ class Run:
         elif here.point is graph.raised:
             self._end(key, self._left(key, here.state), summary.raises)
         elif here.point.kind is Kind.YIELD:
-            self._end(key, here.state, summary.yields)
+            self._end(key, self._left(key, here.state), summary.yields)
             if not summary.waiting:  # whoever goes on with it is out of sight
                 self._onward(key, here, [here.state])
         elif here.point.kind is Kind.NEXT:
@@ -133,6 +130,13 @@ class Run:
         else:
             self._onward(key, here, self._after(key, here))
             self._onward(key, here, self._failed(key, here), _FAILS)
+
+    def _entered(self, key: Key) -> State:
+        """Return the state in which a function begins or goes on, in the contexts around it."""
+        machine = key.state.machine
+        for context in self._program.decorated(key.function):
+            machine = self._machine.enter(machine, context)
+        return State(machine, key.state.known)
 
     def _left(self, key: Key, state: State) -> State:
         machine = state.machine

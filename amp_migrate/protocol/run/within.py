@@ -9,7 +9,7 @@ from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.cfg.points import Kind
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import TAKES, Program
-from amp_migrate.protocol.machine import Choosy, FollowsObjects, Machine
+from amp_migrate.protocol.machine import Choosy, FollowsObjects, Machine, Nests
 from amp_migrate.protocol.run.memory import Memory
 from amp_migrate.protocol.run.runs import (
     Awaited,
@@ -39,6 +39,7 @@ class Within:
         self._memory = memory
         self._machine = machine
         self._objects = machine if isinstance(machine, FollowsObjects) else None
+        self._nests = machine if isinstance(machine, Nests) else None
         self._wait = wait
         self._matter = program.relevant
         if isinstance(machine, Choosy):
@@ -69,8 +70,9 @@ class Within:
         for call, function in runs:
             for start in Start:
                 summary = self._resumed(key, here, call, function, start, call is made)
-                more |= self._given(call, function, summary.yields, here.state, call is made)
-                over |= self._given(call, function, summary.exits, here.state, call is made)
+                at = (here.state, start, call is made)
+                more |= self._given(call, function, summary.yields, *at)
+                over |= self._given(call, function, summary.exits, *at)
         return more, over
 
     def _given_by_object(self, key: Key, here: Here) -> tuple[States, States]:
@@ -115,13 +117,14 @@ class Within:
         function: Function,
         ends: Iterable[State],
         before: State,
+        start: Start,
         here_made: bool,
     ) -> States:
         """Return the states behind a generator, which somebody else may have made."""
         if here_made:
-            return self._back(call, function, ends, before)
-        known = self._memory.behind(function, before.known)
-        return {State(self._ended(end.machine, before.machine), known): None for end in ends}
+            return self._back(call, function, ends, before, start)
+        known, machine = self._memory.behind(function, before.known), before.machine
+        return {State(self._ended(end.machine, machine, start), known): None for end in ends}
 
     def _called(
         self,
@@ -132,24 +135,36 @@ class Within:
         known: Assumption,
         start: Start,
     ) -> Summary:
-        begun = self._begun(key, here.state.machine, call)
+        begun = self._begun(key, here.state.machine, call, start)
         state = State(begun, self._memory.into(call, function, known))
         return self._wait(key, here, Key(function, start, state))
 
     def _back(
-        self, call: ast.Call, function: Function, ends: Iterable[State], before: State
+        self,
+        call: ast.Call,
+        function: Function,
+        ends: Iterable[State],
+        before: State,
+        start: Start = Start.ENTRY,
     ) -> States:
         states: States = {}
         for end in ends:
             known = self._memory.back(call, function, end.known, before.known)
             if known is not None:
-                states[State(self._ended(end.machine, before.machine), known)] = None
+                states[State(self._ended(end.machine, before.machine, start), known)] = None
         return states
 
-    def _begun(self, key: Key, state: Hashable, call: ast.Call | None) -> Hashable:
+    def _begun(
+        self, key: Key, state: Hashable, call: ast.Call | None, start: Start = Start.ENTRY
+    ) -> Hashable:
+        """Return the state in which a function begins; a generator that goes on leaves contexts of its own."""
+        if self._nests is not None and start is Start.ENTRY:
+            state = self._nests.nested(state)
         return state if self._objects is None else self._objects.begin(state, key.function, call)
 
-    def _ended(self, state: Hashable, before: Hashable) -> Hashable:
+    def _ended(self, state: Hashable, before: Hashable, start: Start = Start.ENTRY) -> Hashable:
+        if self._nests is not None and start is Start.ENTRY:
+            state = self._nests.outer(state, before)
         return state if self._objects is None else self._objects.end(state, before)
 
     def _unnamed(self, key: Key, here: Here, runs: list[Function]) -> States:
@@ -219,8 +234,7 @@ class Within:
         if isinstance(up, TAKES):
             return {}
         first = self._called(key, here, call, function, here.state.known, Start.ENTRY)
-        found = first.exits | first.yields
-        queue = list(first.yields)
+        found, queue = first.exits | first.yields, list(first.yields)
         for state in queue:
             more = self._wait(key, here, Key(function, Start.RESUME, state))
             queue += [state for state in more.yields if state not in found]
@@ -261,22 +275,23 @@ class Within:
         methods = [f for f in self._program.runs(item) if (f.name in _BEGINS) is entering]
         if methods:
             return self._unnamed(key, here, methods)
-        made = item.context_expr
+        made, start = item.context_expr, Start.ENTRY if entering else Start.RESUME
         runs = self._program.suspended(made) if isinstance(made, ast.Call) else []
         states: States = {}
         for call, function in runs:
-            start = Start.ENTRY if entering else Start.RESUME
             summary = self._resumed(key, here, call, function, start, call is made)
             ends = summary.yields if entering else summary.exits
-            states |= self._given(call, function, ends, here.state, call is made)
+            states |= self._given(call, function, ends, here.state, start, call is made)
         return states if runs else {here.state: None}
 
     def _chosen(self, function: Function, state: State, choice: Choice, entering: bool) -> States:
         """Return the states inside or behind a context that an expression chooses from two."""
         states: States = {}
-        for context, truth in ((choice.true, True), (choice.false, False)):
+        both, nests = (choice.true, choice.false), self._nests
+        left = None if entering or nests is None else nests.innermost(state.machine, both)
+        for context, truth in zip(both, (True, False), strict=True):
             known = self._memory.told(function, choice.asked, state.known, truth)
-            if known is not None:
+            if known is not None and left in (None, context):
                 states[State(self._changed(state.machine, context, entering), known)] = None
         return states
 

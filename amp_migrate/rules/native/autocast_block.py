@@ -17,11 +17,8 @@ def block(item: Shown) -> Code | None:
     for turn in item.turns:
         if not isinstance(turn.before, Inside) or not isinstance(turn.after, Inside):
             continue
-        depth = len(turn.after.contexts)
-        if depth > len(turn.before.contexts):
-            entered = [*entered[: len(turn.before.contexts)], turn]
-        else:
-            entered = entered[:depth]
+        more = len(turn.after.contexts) - len(turn.before.contexts)
+        entered = [*entered, *[turn] * more] if more > 0 else entered[: len(entered) + more]
     for turn in reversed(entered):
         if isinstance(turn.after, Inside) and turn.after.contexts[-1] is Context.CASTS:
             return Code(turn.function, _statement(turn))
