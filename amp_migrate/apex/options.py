@@ -51,6 +51,7 @@ class Options:
     always_scales: bool = False
     idle: bool = False
     chosen_scale: ast.expr | None = None
+    levels: frozenset[str] = frozenset()
     remarks: list[str] = field(default_factory=list)
 
     def tune(self, name: str, value: ast.expr, segment: Spell) -> None:
@@ -127,8 +128,8 @@ def read(project: Project, site: Site, constant: Constant) -> Options:
     scale = named.get("loss_scale")
     _loss_scale(options, scale and (constant(scale) or scale), segment)
     _bounds(options, named, segment, constant)
-    levels = frozenset() if alone else _levels(site, named.get("opt_level"), level)
-    _remarks(options, named, levels)
+    options.levels = frozenset() if alone else _levels(site, named.get("opt_level"), level)
+    _remarks(options, named, options.levels)
     if unread:
         options.remarks.append(
             f"of `{unread}` only opt_level is read: give GradScaler what else it may hold, as enabled or loss_scale"

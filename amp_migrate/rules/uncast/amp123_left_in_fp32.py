@@ -3,7 +3,8 @@
 ## What it does
 Where the program chooses O2 or O3, puts a statement under `autocast(enabled=False)` that multiplies what the networks hand
 out, or what the source makes fp32 (`x.float()`), or that hands such fp32 to a function that multiplies. Where more stands in
-the statement, or a network runs that Apex was not given, a note says so.
+the statement, or a network runs that Apex was not given, a note says so. Where the level is chosen at run time, one note
+names all of these.
 
 ## Why
 O2 casts the networks that `amp.initialize` is given, and hands out fp32. Autocast casts every product in its blocks,
@@ -26,30 +27,72 @@ import ast
 import itertools
 from collections.abc import Iterator
 
+from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.autocast.disabled import Disabled
 from amp_migrate.autocast.spared.statements import Spared, spared
 from amp_migrate.placement.finding.networks import casts_these_alone
+from amp_migrate.plan.cannot import place_of
 from amp_migrate.plan.model import Decision, Edit, ReplaceExpression, Status, Wrap
 from amp_migrate.project.order import position
 from amp_migrate.rules.autocast.evaluation_places import cast_at
 from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.words import plural
 
 RULE = Rule("AMP123", "what O2 and O3 left in fp32 stays so", Safety.FAITHFUL, order=19)
 
+_MOST = 4  # places that a note names
 _ATOMS = ast.Name | ast.Attribute | ast.Call | ast.Subscript
 
 
 def decide(context: Context) -> Iterator[Decision]:
     """Keep products of what was fp32 out of the casts, and name what cannot be kept."""
-    if context.casts.never or not casts_these_alone(context.unit):
+    high = _high(context)
+    if context.casts.never or not high:
         return
     disabled = Disabled(context.unit)
     asked = context.evaluations()
     regions = [*context.unit.regions, *asked, *cast_at(context, asked, disabled).regions]
     found = spared(context.unit, [r for r in regions if not disabled.holds(r)])
+    if not casts_these_alone(context.unit):
+        yield from _told_of_levels(context, high, found)
+        return
     for together in _neighbours([each for each in found if each.apart]):
         yield _kept(context, together)
     yield from (_told(context, each) for each in found if not each.apart)
+
+
+def _high(context: Context) -> list[Site]:
+    """Return the initializes that may run with O2 or O3."""
+    options = context.unit.options
+    sites = context.unit.of(Kind.INITIALIZE)
+    return [site for site in sites if options[site].levels & {"O2", "O3"}]
+
+
+def _told_of_levels(context: Context, high: list[Site], found: list[Spared]) -> Iterator[Decision]:
+    """Say once what differs at some levels of those that a run may choose."""
+    if not found:
+        return
+    every = {level for s in high for level in context.unit.options[s].levels}
+    levels = " or ".join(sorted({"O2", "O3"} & every))
+    site, each = high[0], found[0]
+    given = context.unit.options[site].arguments.get("opt_level")
+    known = isinstance(given, ast.Name | ast.Attribute | ast.Subscript)
+    name = site.module.tree.segment(given) if given is not None and known else "opt_level"
+    places = list(dict.fromkeys(_spoken_place(each, other) for other in found[1:]))
+    if len(places) > _MOST:
+        places = [*places[:_MOST], plural(len(places) - _MOST, "other place")]
+    more = f" (and {', '.join(places)})" if places else ""
+    message = f"where `{name}` is {levels}, Apex left this{more} in fp32; under autocast it multiplies in fp16"
+    text = "False" if "O1" not in every else f'{name} == "O1"' if known else "..."
+    on = context.spelling.autocast(text)
+    advice = f"where fp16 is too small or too coarse for it, compute it of `.float()` inputs under `with {on}:`"
+    yield decision(RULE, Status.NOTE, each.function.module, each.node, message, advice=advice)
+
+
+def _spoken_place(beside: Spared, each: Spared) -> str:
+    place = place_of(each.function.module, each.node)
+    same = each.function.module is beside.function.module
+    return f"line {each.node.lineno}" if same and isinstance(each.node, ast.expr) else str(place)
 
 
 def _neighbours(found: list[Spared]) -> Iterator[list[Spared]]:
