@@ -4,7 +4,7 @@
 Where the program chooses O2 or O3, puts a statement under `autocast(enabled=False)` that multiplies what the networks hand
 out, or what the source makes fp32 (`x.float()`), or that hands such fp32 to a function that multiplies. Where more stands in
 the statement, or a network runs that Apex was not given, a note says so. Where the level is chosen at run time, one note
-names all of these.
+names all of these. A note also names each copy of a network that is run: Apex left it in fp32, or ran the network itself in its place.
 
 ## Why
 O2 casts the networks that `amp.initialize` is given, and hands out fp32. Autocast casts every product in its blocks,
@@ -29,6 +29,7 @@ from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.autocast.disabled import Disabled
+from amp_migrate.autocast.spared.copies import Copied, copied
 from amp_migrate.autocast.spared.statements import Spared, spared
 from amp_migrate.placement.finding.networks import casts_these_alone
 from amp_migrate.plan.cannot import place_of
@@ -52,7 +53,9 @@ def decide(context: Context) -> Iterator[Decision]:
     disabled = Disabled(context.unit)
     asked = context.evaluations()
     regions = [*context.unit.regions, *asked, *cast_at(context, asked, disabled).regions]
-    found = spared(context.unit, [r for r in regions if not disabled.holds(r)])
+    regions = [r for r in regions if not disabled.holds(r)]
+    yield from (_copy(context, high, each) for each in copied(context.unit, regions))
+    found = spared(context.unit, regions)
     if not casts_these_alone(context.unit):
         yield from _told_of_levels(context, high, found)
         return
@@ -72,21 +75,52 @@ def _told_of_levels(context: Context, high: list[Site], found: list[Spared]) -> 
     """Say once what differs at some levels of those that a run may choose."""
     if not found:
         return
-    every = {level for s in high for level in context.unit.options[s].levels}
-    levels = " or ".join(sorted({"O2", "O3"} & every))
-    site, each = high[0], found[0]
-    given = context.unit.options[site].arguments.get("opt_level")
-    known = isinstance(given, ast.Name | ast.Attribute | ast.Subscript)
-    name = site.module.tree.segment(given) if given is not None and known else "opt_level"
+    where, name = _levels(context, high)
+    each = found[0]
     places = list(dict.fromkeys(_spoken_place(each, other) for other in found[1:]))
     if len(places) > _MOST:
         places = [*places[:_MOST], plural(len(places) - _MOST, "other place")]
     more = f" (and {', '.join(places)})" if places else ""
-    message = f"where `{name}` is {levels}, Apex left this{more} in fp32; under autocast it multiplies in fp16"
-    text = "False" if "O1" not in every else f'{name} == "O1"' if known else "..."
+    message = f"{where}, Apex left this{more} in fp32; under autocast it multiplies in fp16"
+    on_one = any("O1" in context.unit.options[site].levels for site in high)
+    text = "False" if not on_one else f'{name} == "O1"' if name else "..."
     on = context.spelling.autocast(text)
     advice = f"where fp16 is too small or too coarse for it, compute it of `.float()` inputs under `with {on}:`"
     yield decision(RULE, Status.NOTE, each.function.module, each.node, message, advice=advice)
+
+
+def _levels(context: Context, high: list[Site]) -> tuple[str, str]:
+    """Return at which levels O2 or O3 may be on, in words, and the variable that holds the level where there is one."""
+    options = context.unit.options
+    every = {level for site in high for level in options[site].levels}
+    levels = " or ".join(sorted({"O2", "O3"} & every))
+    if casts_these_alone(context.unit):
+        return f"at {levels}", ""
+    site = high[0]
+    given = options[site].arguments.get("opt_level")
+    known = isinstance(given, ast.Name | ast.Attribute | ast.Subscript)
+    name = site.module.tree.segment(given) if given is not None and known else ""
+    return f"where `{name or 'opt_level'}` is {levels}", name
+
+
+def _copy(context: Context, high: list[Site], each: Copied) -> Decision:
+    module, call = each.function.module, each.call
+    where, name = _levels(context, high)
+    model = module.tree.segment(call.args[0])
+    if each.before is False:
+        message = f"{where}, this copy of `{model}` ran `{model}` itself under Apex, with its weights; it runs with its own now"
+        advice = f"where the weights of `{model}` are meant, call `{model}` there"
+    else:
+        made = (
+            "made before amp.initialize"
+            if each.before
+            else "where it is made before amp.initialize"
+        )
+        message = f"{where}, Apex left this copy of `{model}` in fp32, {made}, and ran it without casts; it runs under autocast now"
+        text = f'{name} == "O1"' if name else "..." if where.startswith("where") else "False"
+        block = context.spelling.autocast(text)
+        advice = f"to run it as before, call it under `with {block}:`"
+    return decision(RULE, Status.NOTE, module, call, message, advice=advice)
 
 
 def _spoken_place(beside: Spared, each: Spared) -> str:
