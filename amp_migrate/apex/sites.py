@@ -150,7 +150,7 @@ def _expressions(project: Project, module: Module) -> Iterator[Site]:
         if not isinstance(node.ctx, ast.Load):
             continue
         parent = tree.parent(node)
-        if isinstance(parent, ast.Attribute) and named(parent):
+        if isinstance(parent, ast.Attribute) and named(parent) and not _is_written(parent):
             continue
         name = named(node)
         if name is None and isinstance(parent, ast.Call) and parent.func is node:
@@ -158,6 +158,11 @@ def _expressions(project: Project, module: Module) -> Iterator[Site]:
         if name is None or _loop_variable(tree, node):
             continue
         yield _site(project, module, node, name)
+
+
+def _is_written(node: ast.Attribute) -> bool:
+    """Tell whether an attribute is set or deleted, so that the use of Apex is what it belongs to."""
+    return not isinstance(node.ctx, ast.Load)
 
 
 def _loop_variable(tree: Tree, node: ast.expr) -> bool:

@@ -27,6 +27,7 @@ from amp_migrate.placement.finding.internals import (
     initial_setting,
     refuse_asked,
     refuse_moved_by_hand,
+    refuse_other_parts,
     refuse_ritual,
 )
 from amp_migrate.placement.finding.overflow import asks, refuse_unlike
@@ -131,6 +132,7 @@ def _refuse_sites(index: Index, unit: Unit) -> None:
     """Refuse what is known from the uses of Apex alone."""
     refuse_unknown(unit)
     refuse_moved_by_hand(unit)
+    refuse_other_parts(unit)
     refuse_ritual(unit)
     refuse_wrappers(unit)
     refuse_handed(unit)

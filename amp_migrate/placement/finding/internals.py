@@ -97,6 +97,20 @@ def refuse_moved_by_hand(unit: Unit) -> None:
                 )
 
 
+def refuse_other_parts(unit: Unit) -> None:
+    """Refuse uses of parts of Apex's state that native AMP does without: ``amp._amp_state.hard_override = True``."""
+    for site in unit.of(Kind.LOSS_SCALE):
+        way = private(site)
+        part = next(iter(way), "loss_scalers")
+        if part != "loss_scalers" and way != _STOPS and site.node not in unit.gone:
+            raise Cannot(
+                "AMP909",
+                *site.at,
+                f"`_amp_state.{part}` is private to Apex, and a GradScaler has nothing like it",
+                "delete this use, then run again",
+            )
+
+
 def refuse_ritual(unit: Unit) -> None:
     """Refuse code that restores the master weights of O2 by hand."""
     for module, node in _private(unit, ast.Attribute):

@@ -1392,4 +1392,9 @@ ADVISED = (
         "delete the step before the first backward",
         (("    updater.step()\n    schedule.step()\n    for", "    schedule.step()\n    for"),),
     ),
+    Advised(
+        "refused/settings_of_apex_itself",
+        "delete this use, then run again",
+        (("amp._amp_state.hard_override = True\n", ""),),
+    ),
 )
