@@ -10,8 +10,9 @@ from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.paths import tail
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.plan.cannot import Cannot, spoken
-from amp_migrate.project import Module
+from amp_migrate.project import Function, Module
 from amp_migrate.project.order import key
+from amp_migrate.project.reach import reachable
 from amp_migrate.project.rounds import runs_before
 from amp_migrate.training.steppers import is_optimizer, is_schedule
 from amp_migrate.training.steps import Backward
@@ -72,13 +73,40 @@ def _unstepped(unit: Unit, backward: Backward) -> Cannot:
         message = f"`{what}` may be an optimizer or what sets its learning rate, and which of them this steps is not known"
         advice = "keep the two in variables of their own, and hand each on by itself and not by `**`, then run again"
         return Cannot("AMP905", module, call, message, advice)
-    if function.node is not None and not unit.project.callers(function):
+    own = _own_step(unit, backward)
+    if own is not None:
+        what = f"{backward.module.tree.segment(own.func)}()"
+        message = f"`{what}` steps {names} in a way of its own, and a GradScaler knows step() alone"
+        advice = f"by hand, unscale_({names}) before each such call and update() behind it, which skips no step that overflows; or train this without Apex"
+    elif function.node is not None and not unit.project.callers(function):
         message = f"nothing in the files given calls {spoken(function)} and steps {names} behind this backward"
         advice = f"give amp-migrate the files that do, or delete {spoken(function)} where nothing does, then run again"
     elif behind:
         message += f"; only `{behind}` follows, and what it steps is not in them"
         advice = f"call step() on the optimizer itself instead of `{behind}`, then run again"
     return Cannot("AMP905", *backward.at, message, advice)
+
+
+def _own_step(unit: Unit, backward: Backward) -> ast.Call | None:
+    """Return a call behind a backward of a method of its optimizer that steps, or steps another one that it holds: `second_step()`."""
+    objects, module = unit.losses.objects, backward.module
+    held = {n for node in backward.optimizers for n in objects.optimizers_of(module, node)}
+    calls = [
+        node
+        for node in backward.function.calls
+        if isinstance(node.func, ast.Attribute) and node.func.attr != "step"
+        if held & objects.optimizers_of(module, node.func.value)
+        if any(
+            _steps_within(f) for c in unit.project.callees(node) for f in reachable(unit.project, c)
+        )
+        if runs_before(unit.project, backward.function, backward.node, node)
+    ]
+    return min(calls, key=key, default=None)
+
+
+def _steps_within(function: Function) -> bool:
+    called = (call.func for call in function.calls)
+    return any(isinstance(func, ast.Attribute) and func.attr == "step" for func in called)
 
 
 def _step_behind(unit: Unit, backward: Backward) -> str:
