@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 from amp_migrate.project import Function
 from amp_migrate.protocol.calls.receivers import Receivers
@@ -21,6 +21,8 @@ from amp_migrate.protocol.code.programs import Entry, Programs
 from amp_migrate.protocol.faults import Breach
 from amp_migrate.protocol.machine import Machine
 from amp_migrate.protocol.run.blind import Search
+from amp_migrate.protocol.run.runs import Breached
+from amp_migrate.protocol.run.solve import Run
 from amp_migrate.protocol.run.ways import Turn, Ways
 from amp_migrate.training.events import Event, Kind
 
@@ -46,6 +48,9 @@ class Shown:
     def key(self) -> tuple[Breach, ast.AST]:
         """What it is, and where."""
         return self.breach, self.node
+
+
+_Found = dict[tuple[Breach, ast.AST], Shown]
 
 
 class Reading:
@@ -87,26 +92,43 @@ class Reading:
         parts = Parts(self.program, self._known)
         known = frozenset(optimizer.number for optimizer in self._objects.optimizers)
         scaled = frozenset(number for group in groups for number in group.numbers)
-        runs: list[tuple[Served, dict[tuple[Breach, ast.AST], Shown]]] = []
+        runs: list[_Group] = []
         for group in groups:
-            met: list[Shown] = []
-            if group.apart:
-                sole = parts.alone(group.numbers, known) and not parts.strange(group.numbers)
-                alone = parts.alone(group.numbers, scaled)
-                machine = CertainGradients(group.numbers, group.scalers, alone, sole)
-                entries = self._programs.of_optimizers(group.numbers)
-                met += self._run(machine, search, entries, group.numbers, min(group.scalers))
-            runs.append((group, {item.key: item for item in met}))
-        for own, found in runs:
-            for key, item in found.items():
-                others = (
-                    key in met
-                    for group, met in runs
-                    if _concerned(item.event, group.numbers)
-                    and parts.lives_in(group.numbers, item.function)
-                )
-                if parts.lives_in(own.numbers, item.function) and all(others):
-                    yield item
+            if not group.apart:
+                runs.append(_Group(group.numbers, [], dict))
+                continue
+            sole = parts.alone(group.numbers, known) and not parts.strange(group.numbers)
+            alone = parts.alone(group.numbers, scaled)
+            machine = CertainGradients(group.numbers, group.scalers, alone, sole)
+            anyhow = search.anyhow(machine, self._programs.of_optimizers(group.numbers))
+            breached = anyhow.breached()
+            homes = anyhow.leading_to(b.key.function for b in breached)
+            tell = partial(self._met, machine, search, homes, group)
+            runs.append(_Group(group.numbers, breached, tell))
+        for own in runs:
+            if any(self._may_be_shown(at, own, runs, parts) for at in own.anyhow):
+                for key, item in own.met.items():
+                    if parts.lives_in(own.numbers, item.function):
+                        beside = _beside(runs, parts, item.function, item.event)
+                        if all(other.meets(key) for other in beside):
+                            yield item
+
+    def _met(
+        self, machine: Machine, search: Search, entries: Iterable[Entry], group: Served
+    ) -> _Found:
+        """Return what paths told apart show of some optimizers."""
+        shown = self._shown(search.apart(machine, entries), group.numbers, min(group.scalers))
+        return {item.key: item for item in shown}
+
+    def _may_be_shown(self, at: Breached, own: _Group, runs: list[_Group], parts: Parts) -> bool:
+        """Tell whether all optimizers that a breach may concern may meet it: only then paths have to be told apart."""
+        function, key = at.key.function, (at.breach, at.here.point.node)
+        if not parts.lives_in(own.numbers, function):
+            return False
+        return any(
+            all(other.may_meet(key) for other in _beside(runs, parts, function, event))
+            for event in self.program.events(function, at.here.point.node)
+        )
 
     def _followed(self) -> Iterator[tuple[int, frozenset[int]]]:
         """Yield the GradScalers whose state nobody loads, with their optimizers, all made in sight or not at all."""
@@ -129,7 +151,9 @@ class Reading:
         optimizers: frozenset[int] = frozenset(),
         scaler: int | None = None,
     ) -> Iterator[Shown]:
-        run = search.run(machine, entries)
+        return self._shown(search.run(machine, entries), optimizers, scaler)
+
+    def _shown(self, run: Run, optimizers: frozenset[int], scaler: int | None) -> Iterator[Shown]:
         ways = Ways(self.program, run.summaries)
         for breach, key, here, event, _ in run.breached():
             turns = tuple(ways.turns(key, here))
@@ -166,6 +190,45 @@ class Reading:
     def _around(self, function: Function) -> Iterable[Event]:
         held = self.program.training.of(function)
         return (event for events in held.values() for event in events)
+
+
+class _Group:
+    """Optimizers that all events concern together: what they meet `anyhow`, and what where paths are told apart.
+
+    The latter, by `tell`, is worked out when it is first asked for: it is among the former.
+    """
+
+    def __init__(
+        self, numbers: frozenset[int], anyhow: Collection[Breached], tell: Callable[[], _Found]
+    ) -> None:
+        self.numbers = numbers
+        self.anyhow = anyhow
+        self._places = {(breached.breach, breached.here.point.node) for breached in anyhow}
+        self._tell = tell
+        self._told = False
+
+    @cached_property
+    def met(self) -> _Found:
+        """What they meet where paths are told apart."""
+        self._told = True
+        return self._tell() if self._places else {}
+
+    def meets(self, key: tuple[Breach, ast.AST]) -> bool:
+        """Tell whether they meet a breach at a node."""
+        return key in self._places and key in self.met
+
+    def may_meet(self, key: tuple[Breach, ast.AST]) -> bool:
+        """Tell the same, as far as is worked out already."""
+        return key in (self.met if self._told else self._places)
+
+
+def _beside(
+    runs: Iterable[_Group], parts: Parts, function: Function, event: Event | None
+) -> Iterator[_Group]:
+    """Yield the optimizers that an event of a function concerns if it concerns any of them."""
+    for group in runs:
+        if _concerned(event, group.numbers) and parts.lives_in(group.numbers, function):
+            yield group
 
 
 def _concerned(event: Event | None, numbers: frozenset[int]) -> bool:

@@ -38,6 +38,7 @@ class Course:
         self.answers = standing_of(program).answers
         self.liveness = Liveness(program)
         self._edges: dict[Function, dict[Point, tuple[Edge, ...]]] = {}
+        self._raises: dict[Point, bool] = {}
         self._asked: dict[ast.expr, bool | None] = {}
         self._training: dict[tuple[Function, ast.AST], bool] = {}
 
@@ -59,7 +60,10 @@ class Course:
 
     def raises(self, function: Function, point: Point) -> bool:
         """Tell whether the training survives an exception at a point."""
-        return any(edge.kind is EdgeKind.EXCEPTION for edge in self.edges(function, point))
+        if point not in self._raises:
+            edges = self.edges(function, point)
+            self._raises[point] = any(edge.kind is EdgeKind.EXCEPTION for edge in edges)
+        return self._raises[point]
 
     def _may_raise(self, function: Function, point: Point) -> bool:
         """Tell whether a point calls what may raise an exception that the training survives."""

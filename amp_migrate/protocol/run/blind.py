@@ -112,7 +112,11 @@ class Search:
 
     def told(self, anyhow: Run, machine: Machine, functions: Iterable[Function]) -> Run:
         """Return a run that tells paths apart, from where a run along all paths at once came to one of some functions."""
-        return Run(self.program, machine, self.memory, anyhow.leading_to(functions))
+        return self.apart(machine, anyhow.leading_to(functions))
+
+    def apart(self, machine: Machine, entries: Iterable[Entry]) -> Run:
+        """Return a run that tells paths apart."""
+        return Run(self.program, machine, self.memory, entries)
 
     def anyhow(self, machine: Machine, entries: Iterable[Entry]) -> Run:
         """Return a run along all paths at once."""

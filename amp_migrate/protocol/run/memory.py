@@ -69,7 +69,7 @@ class Memory:
         self._calls: dict[tuple[ast.Call, Function, Assumption], Assumption] = {}
         self._learnt: dict[tuple[ast.Call, Function, Assumption], Assumption] = {}
         self._left: dict[tuple[ast.Call, Assumption], Assumption] = {}
-        self._returns: dict[tuple[Assumption, Assumption], Assumption | None] = {}
+        self._returns: dict[tuple[object, ...], Assumption | None] = {}
         self._renames: dict[tuple[ast.Call, Function], tuple[dict[str, str], frozenset[str]]] = {}
 
     def along(self, function: Function, edge: Edge, known: Assumption) -> Assumption | None:
@@ -151,22 +151,27 @@ class Memory:
 
         None where it came to an end to which these arguments do not lead.
         """
-        known = self._meanings.back(call, callee, learnt, before)
-        if known is None:
+        asked = (call, callee, learnt, before)
+        if asked not in self._returns:
+            self._returns[asked] = self._returned(*asked)
+        return self._returns[asked]
+
+    def _returned(
+        self, call: ast.Call, callee: Function, learnt: Assumption, before: Assumption
+    ) -> Assumption | None:
+        if (known := self._meanings.back(call, callee, learnt, before)) is None:
             return None
         if (call, known) not in self._left:
             self._left[call, known] = known.without(lambda operand: self._writes(call, operand))
         if (call, callee, learnt) not in self._learnt:
             self._learnt[call, callee, learnt] = self._back(call, callee, learnt)
-        kept, more = self._left[call, known], self._learnt[call, callee, learnt]
-        if (kept, more) not in self._returns:
-            self._returns[kept, more] = self._meanings.told(kept.with_all(more))
-        return self._returns[kept, more]
+        more = self._learnt[call, callee, learnt]
+        return self._meanings.told(self._left[call, known].with_all(more))
 
     def _back(self, call: ast.Call, callee: Function, learnt: Assumption) -> Assumption:
         """Return what a function learnt, by the names of its caller."""
-        names, same = self._renamed(call, callee)
-        return renamed(learnt, {inner: outer for outer, inner in names.items()}, same)
+        own, same = self._renamed(call, callee)
+        return renamed(learnt, {inner: outer for outer, inner in own.items()}, same)
 
     def _renamed(self, call: ast.Call, callee: Function) -> tuple[dict[str, str], frozenset[str]]:
         """Return the names that a call gives to a function, and those that mean the same on both sides."""

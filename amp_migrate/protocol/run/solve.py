@@ -159,20 +159,13 @@ class Run:
         for edge in self._memory.course.edges(key.function, here.point):
             if edge.kind not in kinds:
                 continue
+            ends = self._memory.turns.ends(key.function, edge)
             for state in states:
                 known = self._memory.along(key.function, edge, state.known)
                 if known is not None:
                     for machine in self._told(key.function, edge, state.machine):
-                        self._reach(
-                            key,
-                            summary,
-                            Here(
-                                edge.target,
-                                State(machine, known),
-                                self._memory.turns.ends(key.function, edge),
-                            ),
-                            here,
-                        )
+                        there = Here(edge.target, State(machine, known), ends)
+                        self._reach(key, summary, there, here)
 
     def _told(self, function: Function, edge: Edge, state: Hashable) -> Iterable[Hashable]:
         """Return the states in which a test comes out as on an edge."""
@@ -266,8 +259,9 @@ class Run:
     def _failed(self, key: Key, here: Here) -> Collection[State]:
         """Return the states in which a call leaves a point by an exception that the training survives."""
         node = here.point.node
-        edges = self._memory.course.edges(key.function, here.point)
-        if not isinstance(node, ast.Call) or all(e.kind is not EdgeKind.EXCEPTION for e in edges):
+        if not isinstance(node, ast.Call) or not self._memory.course.raises(
+            key.function, here.point
+        ):
             return ()
         called, followed = self._runs_of(node)
         states = self._within.raised(key, here, node)

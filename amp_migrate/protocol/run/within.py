@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable
 
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.cfg.points import Kind
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import TAKES, Program
 from amp_migrate.protocol.machine import Choosy, FollowsObjects, Machine, Nests
+from amp_migrate.protocol.run.dispatch import Dispatch
 from amp_migrate.protocol.run.memory import Memory
 from amp_migrate.protocol.run.runs import (
     Awaited,
@@ -44,6 +45,7 @@ class Within:
         self._matter = program.relevant
         if isinstance(machine, Choosy):
             self._matter = program.leading(machine.concerns)
+        self._dispatch = Dispatch(program, memory, self._matter)
         self._awaited: dict[tuple[Key, Here], list[Awaited]] = {}
         self._aside: dict[tuple[Key, Here], list[Awaited]] = {}
 
@@ -222,7 +224,7 @@ class Within:
                     if run is None or self._program.suspends(run)
                     else self._called(key, here, call, run, known, Start.ENTRY),
                 )
-                for run, known in self._dispatched(key, here, call)
+                for run, known in self._dispatch.of(key.function, here, call)
             ]
         return found
 
@@ -240,24 +242,6 @@ class Within:
             queue += [state for state in more.yields if state not in found]
             found = found | more.exits | more.yields
         return found
-
-    def _dispatched(
-        self, key: Key, here: Here, call: ast.Call
-    ) -> Iterator[tuple[Function | None, Assumption]]:
-        """Yield what a call may run, None for what does nothing to the state, and what is known of its object then."""
-        known = here.state.known
-        raises = self._memory.course.raises(key.function, here.point)
-        followed = self._program.relevant if raises else self._matter
-        receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
-        chosen = self._program.methods(call)
-        if receiver is None or len(chosen) < 2:
-            for function in self._memory.of_name(call, self._program.calls.of(call), known):
-                yield (function if function in followed else None), known
-            return
-        for cls, function in chosen:
-            refined = self._memory.of_class(receiver, cls, known)
-            if refined is not None:
-                yield (function if function in followed else None), refined
 
     def _context(self, key: Key, here: Here, item: ast.withitem) -> States:
         entering = here.point.kind is Kind.ENTER

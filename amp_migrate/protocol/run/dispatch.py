@@ -1,0 +1,52 @@
+"""Which functions a call runs at a moment, as far as what is known there tells."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+
+from amp_migrate.flow.assumption import Assumption
+from amp_migrate.flow.cfg.points import Point
+from amp_migrate.project import Function
+from amp_migrate.protocol.code.program import Program
+from amp_migrate.protocol.run.memory import Memory
+from amp_migrate.protocol.run.runs import Here
+
+Run = tuple[Function | None, Assumption]
+"""What a call may run, None for what does nothing to the state, and what is known of its object then."""
+
+
+class Dispatch:
+    """Answers once for all states of the machine in which a path that knows the same comes to a call.
+
+    `matter` are the functions that may do something to a state.
+    """
+
+    def __init__(self, program: Program, memory: Memory, matter: Collection[Function]) -> None:
+        self._program = program
+        self._memory = memory
+        self._matter = matter
+        self._found: dict[tuple[Point, Assumption], tuple[Run, ...]] = {}
+
+    def of(self, caller: Function, here: Here, call: ast.Call) -> tuple[Run, ...]:
+        """Return what a call may run at a moment of a function."""
+        asked = here.point, here.state.known
+        if asked not in self._found:
+            self._found[asked] = tuple(self._runs(caller, here.point, call, here.state.known))
+        return self._found[asked]
+
+    def _runs(
+        self, caller: Function, point: Point, call: ast.Call, known: Assumption
+    ) -> Iterator[Run]:
+        raises = self._memory.course.raises(caller, point)
+        followed = self._program.relevant if raises else self._matter
+        receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
+        chosen = self._program.methods(call)
+        if receiver is None or len(chosen) < 2:
+            for function in self._memory.of_name(call, self._program.calls.of(call), known):
+                yield (function if function in followed else None), known
+            return
+        for cls, function in chosen:
+            refined = self._memory.of_class(receiver, cls, known)
+            if refined is not None:
+                yield (function if function in followed else None), refined
