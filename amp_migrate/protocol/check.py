@@ -181,15 +181,24 @@ def _gradients(
         if place.sure or all(key in met[n] for n in beside[number])
     }
 
-    @cache
+    told: dict[int, dict[_Placed, Fault]] = {}
+
     def run(number: int) -> dict[_Placed, Fault]:
         """Return what paths told apart show of one optimizer at the places that count."""
-        homes = (met[number][key].functions for key in counting & met[number].keys())
-        told = search.told(blind[number], machines[number], frozenset().union(*homes))
-        return {_key(fault): fault for fault in told.faults()}
+        if number not in told:
+            homes = (met[number][key].functions for key in counting & met[number].keys())
+            apart = search.told(blind[number], machines[number], frozenset().union(*homes))
+            told[number] = {_key(fault): fault for fault in apart.faults()}
+        return told[number]
 
-    for number, places in met.items():
-        if not counting.isdisjoint(places):
+    def may_show(number: int) -> bool:
+        """Tell whether an optimizer may be met at a place that counts, and by those beside it, as far as they were asked."""
+        known = [told[n] for n in beside[number] if n in told]
+        places = (item for item in met[number].items() if item[0] in counting)
+        return any(place.sure or all(key in found for found in known) for key, place in places)
+
+    for number in met:
+        if may_show(number):
             for key, fault in run(number).items():
                 others = beside[number]
                 if fault.certain or (
