@@ -178,7 +178,7 @@ class Home:
         if self._kept_by_sibling(function):
             return self.attribute(function)
         keepers = {relative for cls in self._attributes for relative in family(cls)}
-        held = in_reach.held(self.project, keepers - self._constructing, function)
+        held = in_reach.held(self.project, keepers - self._constructing, function, node)
         if held is not None:
             return f"{held}.{self.name}"
         if self.returning.provide(function):

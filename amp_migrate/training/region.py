@@ -78,7 +78,11 @@ def run_below(project: Project, function: Function) -> Iterator[Function]:
 
 def run_in(project: Project, regions: Iterable[Region]) -> set[Function]:
     """Return the functions that run in some regions, directly or not."""
-    calls = calls_in(regions)
+    return run_by(project, calls_in(regions))
+
+
+def run_by(project: Project, calls: Iterable[tuple[Module, ast.Call]]) -> set[Function]:
+    """Return the functions that some calls run, directly or not."""
     starts = (f for module, call in calls for f in functions_run(project, module, call))
 
     def onward(function: Function) -> Iterator[Function]:

@@ -41,6 +41,10 @@ def net(made: str, outside: str = "") -> str:
         "layers = []\nlayers.append(nn.ReLU())\nself.part = nn.Sequential(*layers)",
         "self.first = made(size)\nself.part = nn.Sequential(self.first, nn.ReLU())",
         "self.part = self.part if size else made(size)",
+        "layers = []\nlayers += [nn.ReLU()]\nlayers += [made(size)]\nself.part = nn.Sequential(*layers)",
+        "layers = [None, None]\nlayers[0] = made(size)\nself.part = nn.Sequential(*layers)",
+        "self.part = nn.Sequential()\nself.part.append(made(size))",
+        "self.part = nn.ModuleDict()\nself.part['one'] = made(size)",
     ],
 )
 def test_made_by_the_object(made: str) -> None:
@@ -56,12 +60,33 @@ def test_made_by_the_object(made: str) -> None:
         ("self.part = nn.Sequential(nn.ReLU(), given)", ""),
         ("self.first = given\nself.part = nn.Sequential(self.first, nn.ReLU())", ""),
         ("self.part = made(size)", "def put(net, other):\n    net.part = other\n"),
+        ("layers = []\nlayers += [given]\nself.part = nn.Sequential(*layers)", ""),
+        ("layers = [None, None]\nlayers[0] = given\nself.part = nn.Sequential(*layers)", ""),
+        ("self.part = nn.Sequential()\nself.part.append(given)", ""),
+        ("self.part = nn.ModuleDict()\nself.part['one'] = given", ""),
+        ("self.part = nn.Sequential()", "other = made(4)\ndef put(net):\n    net.part.add_module('one', other)\n"),
         ("self.part = made(size)", "other = made(4)\ndef put(net):\n    setattr(net, 'part', other)\n"),
     ],
 )  # fmt: skip
 def test_may_be_shared(made: str, outside: str) -> None:
     """What comes from elsewhere may be in two objects, and so may what other code puts there."""
     assert not is_own(net(made, outside))
+
+
+@pytest.mark.parametrize(
+    ("part", "outside", "own"),
+    [
+        ("self.part.conv(x)", "", True),
+        ("self.part[0](x)", "", True),
+        ("self.part.conv(x)", "other = made(4)\ndef put(net):\n    net.part.conv = other\n", False),
+        ("self.part.layers[0].conv(x)", "other = made(4)\ndef put(net):\n    net.conv = other\n", False),
+        ("self.given.conv(x)", "", False),
+    ],
+)  # fmt: skip
+def test_a_part_of_a_part(part: str, outside: str, own: bool) -> None:
+    """What a library's network holds is as much its object's own as that is, if nothing else is put there."""
+    text = net("self.part = library.resnet50()\nself.given = given", outside)
+    assert is_own("import library\n" + text.replace("self.part(x)", part)) is own
 
 
 def test_a_question_that_needs_itself_is_answered_the_same_in_any_order() -> None:

@@ -187,7 +187,7 @@ class Casting:
                 if inside_networks and not callees:
                     callees = self._project.methods(function.module, point.node.func, "forward")
                 later = [] if callees or sure else handed(self._program, point.node)
-                if not (callees or later) or not self.enabled.reached(function, point.node):
+                if not (callees or later) or not self.enabled.runs(function, point.node):
                     continue
                 if sure and not of_one_kind(callees):
                     continue

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from amp_migrate.check.apex.assumed import guards
 from amp_migrate.check.apex.facts import Facts
+from amp_migrate.check.casts.conditions.unbound import Unbound
 from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import argument, put_in, tail, variables
 from amp_migrate.facts.scopes import assigned
@@ -31,6 +32,7 @@ class Enabled:
         self._asked: set[ast.AST] = set()
         self._aliases = Aliases(program.project)
         self._holds: dict[tuple[Facts, Function], Assumption] = {}
+        self._unbound = Unbound(program.project, self.reached)
 
     def truth(self, function: Function, node: ast.expr) -> bool | None:
         """Return whether an expression of a function counts as true; None where that is not known."""
@@ -44,6 +46,10 @@ class Enabled:
             if (self._known.told(function, test) if found is None else found) is (not truth):
                 return False
         return True
+
+    def runs(self, function: Function, call: ast.Call) -> bool:
+        """Tell whether a call may be reached, and what it reads may have a value then."""
+        return self.reached(function, call) and not self._unbound.reads(function.module, call)
 
     @cached_property
     def makers(self) -> list[tuple[Function, ast.Call]]:

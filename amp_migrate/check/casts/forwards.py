@@ -198,7 +198,7 @@ class Forwards:
         )
         for at, call, function in self._runs(begun, native):
             inside = native.at(function, call, begun[function])
-            if native.enabled.reached(function, call) and inside is Casts.ON:
+            if native.enabled.runs(function, call) and inside is Casts.ON:
                 if not self._cast_before(at) and not self._is_reported(at):
                     yield differs(CAST, at, call)
         if scaled:
@@ -212,6 +212,7 @@ class Forwards:
         lacking = Lacking(self.old, self.new)
         yield from lacking.flags(begin)
         yield from lacking.parameters()
+        yield from lacking.wrappers()
         entries = [f for f in begin if f.node is None]
         native = self._written
         begun = native.spread(self._same(entries), sure=True, inside_networks=True)

@@ -13,9 +13,11 @@ from amp_migrate.facts.constants import is_false, is_none
 from amp_migrate.facts.paths import all_given, spreads, tail, walk
 from amp_migrate.project import Function
 from amp_migrate.training.contexts import is_off
+from amp_migrate.training.origins.behind import may_be_bare
 
 _FLAG = "reads a flag that a program of this helper does not have:"
 _ASKS = ast.If | ast.IfExp | ast.BoolOp | ast.While | ast.Compare | ast.UnaryOp
+_BARE = "is read where nothing may have wrapped it:"
 _GIVEN = "is used, although a call does not pass it:"
 _ALONE = "is a GradScaler of this call alone, beside the one that trains:"
 
@@ -42,21 +44,28 @@ class Lacking:
                     if node.attr not in flags:
                         yield differs(function, node, f"`{text_of(node)}` {_FLAG}")
 
+    def wrappers(self) -> Iterator[tuple[Key, Difference]]:
+        """Yield what decides casts now and goes through the ``module`` of what only some branches wrap."""
+        for name, _ in changed(self._old, self._new):
+            for function in self._new.functions[name]:
+                parts = (part for k in _deciding(function) for part in every(k.value))
+                for part in parts:
+                    if isinstance(part, ast.Attribute) and part.attr == "module":
+                        if may_be_bare(self._new.project, function.module, part, part):
+                            yield differs(function, part, f"`{text_of(part)}` {_BARE}")
+
     def _introduced(self, function: Function) -> Iterator[ast.Attribute]:
         """Yield the options that decide casts in a function of the new text and did not stand in the old one."""
         had = (
             self._old.names(key(function)) if key(function) in self._old.functions else frozenset()
         )
         own = function.receivers
-        nodes = function.own_nodes if function.node is None else function.all_nodes
-        for node in nodes:
-            for keyword in node.keywords if isinstance(node, ast.Call) else ():
-                if keyword.arg == "enabled":
-                    for part in every(keyword.value):
-                        if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name):
-                            asked = part.value.id not in own and not _is_called(function, part)
-                            if asked and text_of(part) not in had:
-                                yield part
+        for keyword in _deciding(function):
+            for part in every(keyword.value):
+                if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name):
+                    asked = part.value.id not in own and not _is_called(function, part)
+                    if asked and text_of(part) not in had:
+                        yield part
 
     def _flags(self, program: Function) -> frozenset[str]:
         """Return the words that a program may know options by; nothing where it parses none."""
@@ -131,6 +140,14 @@ class Lacking:
             taken = project.given(call, callee)
             given += [d for name, d in callee.parameters.defaults.items() if name not in taken]
         return any(is_none(node) or is_false(node) for node in given)
+
+
+def _deciding(function: Function) -> Iterator[ast.keyword]:
+    """Yield what calls of a function are given as ``enabled``."""
+    for node in function.own_nodes if function.node is None else function.all_nodes:
+        for keyword in node.keywords if isinstance(node, ast.Call) else ():
+            if keyword.arg == "enabled":
+                yield keyword
 
 
 def _unguarded(function: Function, parameter: str) -> ast.Attribute | None:

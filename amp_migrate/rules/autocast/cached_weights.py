@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 
 from amp_migrate.facts.paths import all_given, is_super, path, walk
 from amp_migrate.plan.model import Decision, Insert, Status
@@ -14,7 +14,7 @@ from amp_migrate.rules.base import Context, Rule, decision
 from amp_migrate.training.contexts import runs_without_gradients
 from amp_migrate.training.events import Kind
 from amp_migrate.training.forwards.forwards import Forward
-from amp_migrate.training.region import run_in
+from amp_migrate.training.region import run_by, run_in
 
 _CLEARED = "torch.clear_autocast_cache()"
 _PART = "part"
@@ -31,13 +31,10 @@ def cleared(context: Context, rule: Rule) -> Iterator[Decision]:
         return
     inside = run_in(unit.project, unit.regions)
     functions = [*sorted(inside, key=lambda f: (f.module.path, f.qualname)), *_methods(context)]
-    bodies: list[tuple[Function, list[ast.AST]]] = [
-        (function, list(function.own_nodes))
-        for function in dict.fromkeys(functions)
-        if not unit.backwards_of(function)
-    ]
+    whole = dict.fromkeys(f for f in functions if not unit.backwards_of(f))
+    bodies: list[tuple[Function, list[ast.AST]]] = [(f, list(f.own_nodes)) for f in whole]
     for region in unit.regions:
-        if region.function not in functions:
+        if region.function not in whole:
             nodes = [node for stmt in region.statements() for node in walk(stmt)]
             bodies.append((region.function, nodes))
     for function, nodes in bodies:
@@ -63,6 +60,7 @@ def _cleared(
         return
     inner = set(ast.walk(block))
     first = {name for n in inner for name in _run(context, module, n, True)}
+    first |= set(_run_below(context, module, inner))
     then = {
         name
         for n in nodes
@@ -74,6 +72,16 @@ def _cleared(
         edit = Insert(module.tree.span(block), _CLEARED + _WHY, after=True)
         message = f"`{_CLEARED}` follows a forward without gradients of what is trained in the same autocast block"
         yield decision(rule, Status.ROUTINE, module, block, message, [edit])
+
+
+def _run_below(context: Context, module: Module, nodes: Iterable[ast.AST]) -> Iterator[Hashable]:
+    """Yield by what the functions that some nodes call run networks; a path means nothing outside of its function."""
+    calls = [(module, node) for node in nodes if isinstance(node, ast.Call)]
+    for function in run_by(context.unit.project, calls):
+        for call in function.all_calls:
+            for name in _run(context, function.module, call, True):
+                if not isinstance(name, str):
+                    yield name
 
 
 def _comes_first(

@@ -9,8 +9,10 @@ from amp_migrate.facts.paths import is_attribute_of, path, variables
 from amp_migrate.facts.scopes import ScopeNode, targets_of
 from amp_migrate.project import CallSite, Class, Function, Module, Project
 from amp_migrate.project.relatives import family
+from amp_migrate.project.rounds import graph_of
 from amp_migrate.scaler.reach.foreign import may_be_foreign
 from amp_migrate.scaler.routes.carriers import Carriers
+from amp_migrate.training.origins.behind import may_be_bare
 from amp_migrate.values.wrappers import wrapped
 
 
@@ -27,8 +29,8 @@ def stored_beside(carriers: Carriers, function: Function) -> bool:
     )
 
 
-def held(project: Project, keepers: set[Class], function: Function) -> str | None:
-    """Return an object in reach whose class keeps the scaler: ``self.trainer``.
+def held(project: Project, keepers: set[Class], function: Function, at: ast.AST) -> str | None:
+    """Return an object in reach of a node of a function whose class keeps the scaler: ``self.trainer``.
 
     Objects that make none may stand there too, where a base is common to them all.
     """
@@ -50,13 +52,18 @@ def held(project: Project, keepers: set[Class], function: Function) -> str | Non
                 continue
             if not i and not _is_seen_from(module, method.scope, node):
                 continue
-            if _is_wrapped(project, module, node):
+            if not i and not _is_bound_before(project, function, node, at):
+                continue
+            bare = may_be_bare(project, module, node)
+            if _is_wrapped(project, module, node) or (bare and i):
                 continue
             classes = objects(project, module, node)
             if not keepers.intersection(classes) or not all(bases & set(c.mro()) for c in classes):
                 continue
             if may_be_foreign(project, module, node):
                 continue
+            if bare:
+                return _unwrapped(dotted)
             if _is_set(project, module, node):
                 return f"{function.receiver}.{dotted.partition('.')[2]}" if i else dotted
     return None
@@ -84,6 +91,20 @@ def _is_seen_from(module: Module, scope: ScopeNode, node: ast.AST) -> bool:
     return module.scopes.sees(scope, name)
 
 
+def _is_bound_before(project: Project, function: Function, node: ast.AST, at: ast.AST) -> bool:
+    """Tell whether the variable with which an expression starts may have its value already where a node runs."""
+    name = next(part for part in ast.walk(node) if isinstance(part, ast.Name))
+    bindings = function.module.scopes.bindings(function.scope, name.id)
+    if not bindings or any(isinstance(binding, ast.arg) for binding in bindings):
+        return True
+    graph = graph_of(project, function)
+    points = {point for binding in bindings for point in graph.at(binding)}
+    here = [part for part in ast.walk(at) if graph.at(part)]
+    if not points or not here:
+        return True
+    return bool(graph.nearest_before(here[0], points.__contains__))
+
+
 def _is_wrapped(project: Project, module: Module, node: ast.expr) -> bool:
     """Tell whether an object may stand behind a wrapper of torch there, which has no attributes of its object."""
     tree, name = module.tree, path(node)
@@ -95,6 +116,12 @@ def _is_wrapped(project: Project, module: Module, node: ast.expr) -> bool:
         if isinstance(up, ast.Assign)
         for target in up.targets
     )
+
+
+def _unwrapped(dotted: str) -> str | None:
+    """Return how ``x.module`` is read where `x` may have no wrapper; None for what is spelt behind that."""
+    whole, _, part = dotted.rpartition(".")
+    return f'getattr({whole}, "module", {whole})' if part == "module" else None
 
 
 def objects(project: Project, module: Module, node: ast.expr) -> list[Class]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,7 +19,9 @@ _HOLDERS = frozenset(
         "Sequential", "ModuleList", "ModuleDict", "Parameter", "ParameterList", "ParameterDict", "DataParallel",
     ]
 )  # fmt: skip
-_KEEPS = frozenset({"append", "extend", "insert", "add_module", "register_module"})
+_KEEPS = frozenset(
+    ["append", "extend", "insert", "add_module", "register_module", "setdefault", "update"]
+)
 _SETS = frozenset({"setattr", "__setattr__", "add_module", "register_module"})
 _INSIDES = frozenset({"__dict__", "_modules"})
 _PLAIN = frozenset({"staticmethod", "classmethod"})
@@ -64,8 +66,25 @@ class Own:
 
     def is_own(self, function: Function, part: ast.expr) -> bool:
         """Tell whether an expression in a method is a part that its object has made for itself."""
-        asked = self._part(function, part)
-        return asked is not None and self._answer(asked)
+        asked = self._asked(function, part)
+        return asked is not None and all(map(self._answer, asked))
+
+    def _asked(self, function: Function, node: ast.expr) -> list[_Question] | None:
+        """Return the questions about a part of the object of a method, or about a part of that; None for anything else."""
+        part = self._part(function, node)
+        if part is not None:
+            return [part]
+        if not isinstance(node, ast.Attribute | ast.Subscript):
+            return None
+        around = self._asked(function, node.value)
+        if around is None or isinstance(node, ast.Subscript):
+            return around
+        classes = self._project.instance_classes(function.module, node.value)
+        if classes:
+            return [*around, *(_Part(cls, node.attr) for cls in classes)]
+        stored = self._objects.stored.get(node.attr, ())
+        put = [_New(self._project.function_of(m, target), value) for m, target, value in stored]
+        return [*around, *put, *self._put_by_name(node.attr)]
 
     def _part(self, function: Function, node: ast.expr) -> _Part | None:
         """Return the question about an attribute of the object of a method."""
@@ -124,7 +143,7 @@ class Own:
             if not inside:
                 return None
             made.append(_New(function, value))
-        return [*made, *self._set_by_name(name)] if made else None
+        return [*made, *self._put_by_name(name)] if made else None
 
     def _is_opened(self, family: set[Class]) -> bool:
         """Tell whether some code takes the dictionary of attributes of an object of some classes."""
@@ -139,9 +158,22 @@ class Own:
         nodes = self._project.nodes(ast.Attribute)
         return [(module, node) for module, node in nodes if node.attr in _INSIDES]
 
-    def _set_by_name(self, name: str) -> list[_Question]:
-        """Return the questions about what a call may put into an attribute of a name."""
-        return [*self._setting.get(name, ()), *self._setting.get(None, ())]
+    def _put_by_name(self, name: str) -> list[_Question]:
+        """Return the questions about what may be put into an attribute of a name, and into what it holds."""
+        holding = self._setting
+        return [*holding.get(name, ()), *holding.get(None, ()), *self._putting.get(name, ())]
+
+    @cached_property
+    def _putting(self) -> dict[str, list[_Question]]:
+        """What code puts into what an attribute holds, by the name of the attribute."""
+        found: dict[str, list[_Question]] = {}
+        for module, node in self._project.nodes(ast.Call, ast.Subscript):
+            for holder, value in _put(module, node):
+                if isinstance(holder, ast.Attribute):
+                    function = self._project.function_of(module, node)
+                    plain = not self.is_receiver(function, holder.value)
+                    found.setdefault(holder.attr, []).append(_New(function, value, plain))
+        return found
 
     @cached_property
     def _setting(self) -> dict[object, list[_Question]]:
@@ -183,14 +215,13 @@ class Own:
         scopes = function.module.scopes
         if function.node is None or scopes.owner(node) is not function.scope:
             return None
-        values = [bound_value(function.module, b) for b in scopes.bindings(function.scope, node.id)]
+        values = [_given(function.module, b) for b in scopes.bindings(function.scope, node.id)]
         held = [value for value in values if value is not None]
         kept = [
-            given
-            for call in function.all_calls
-            if _keeps(call, node.id)
-            for given in call.args
-            if not isinstance(call.func, ast.Attribute) or not _is_place(call, given)
+            value
+            for part in function.all_nodes
+            for holder, value in _put(function.module, part)
+            if isinstance(holder, ast.Name) and holder.id == node.id
         ]
         return asked.of(*held, *kept, plain=False) if len(held) == len(values) else None
 
@@ -246,14 +277,23 @@ def is_decorated(node: ast.FunctionDef | ast.ClassDef) -> bool:
     return not all(plain)
 
 
-def _keeps(call: ast.Call, name: str) -> bool:
-    """Tell whether a call puts something into what a name holds."""
-    func = call.func
-    if not isinstance(func, ast.Attribute) or func.attr not in _KEEPS:
-        return False
-    return isinstance(func.value, ast.Name) and func.value.id == name
+def _given(module: Module, binding: ast.AST) -> ast.expr | None:
+    """Return what a variable is given by a statement: ``name += value`` keeps what it had, which others give it."""
+    up = module.tree.parent(binding)
+    return up.value if isinstance(up, ast.AugAssign) else bound_value(module, binding)
 
 
-def _is_place(call: ast.Call, given: ast.expr) -> bool:
-    """Tell whether an argument says where something is put, not what."""
-    return len(call.args) > 1 and given is call.args[0]
+def _put(module: Module, node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yield the variables and attributes into whose value a call or an assignment puts something, with that."""
+    values: Sequence[ast.expr | None] = ()
+    if isinstance(node, ast.Subscript):
+        values = [_given(module, node)] if isinstance(node.ctx, ast.Store) else []
+        holder: ast.expr = node.value
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        values = node.args[1:] or node.args if node.func.attr in _KEEPS else []
+        holder = node.func.value
+    else:
+        return
+    while isinstance(holder, ast.Subscript):
+        holder = holder.value
+    yield from ((holder, value) for value in values if value is not None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from check.trainings.planted import Training
+from check.trainings.planted import Training, files
 
 _BEFORE = """import torch
 import torch.nn as nn
@@ -175,7 +175,90 @@ _CHOSEN = Training(
     },
 )
 
+_SOME_WRAPPED = """# file: run.py
+import argparse
+import torch
+from trainer import Trainer
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--half", action="store_true")
+parser.add_argument("--parallel", action="store_true")
+parser.add_argument("--trainer", default="plain")
+args = parser.parse_args()
+if args.trainer == "plain":
+    trainer = Trainer(args.half)
+if args.parallel:
+    trainer = torch.nn.DataParallel(trainer)
+for _ in range(9):
+FORWARD
+    trainer.module.update(out) if args.parallel else trainer.update(out)
+# file: trainer.py
+import torch
+IMPORT
+class Trainer(torch.nn.Module):
+    def __init__(self, half):
+        super().__init__()
+        self.half = half
+        self.net = torch.nn.Linear(4, 4)
+        self.opt = torch.optim.SGD(self.net.parameters(), lr=0.1)
+INITIALIZE
+
+    def forward(self, x):
+        return self.net(x)
+
+    def update(self, out):
+        loss = out.float().abs().mean()
+        self.opt.zero_grad()
+BACKWARD
+"""
+_SCALER = 'getattr(trainer, "module", trainer).scaler'
+_PARTS = (
+    ("IMPORT", "from apex import amp", ""),
+    (
+        "INITIALIZE",
+        """        if self.half:
+            self.net, self.opt = amp.initialize(self.net, self.opt, opt_level="O1")""",
+        """        self.scaler = torch.cuda.amp.GradScaler(enabled=self.half)""",
+    ),
+    (
+        "FORWARD",
+        """    out = trainer.forward(torch.randn(8, 4))""",
+        f"""    with torch.cuda.amp.autocast(enabled={_SCALER}.is_enabled()):
+        out = trainer.forward(torch.randn(8, 4))""",
+    ),
+    (
+        "BACKWARD",
+        """        if self.half:
+            with amp.scale_loss(loss, self.opt) as scaled_loss:
+                scaled_loss.backward()
+        else:
+            loss.backward()
+        self.opt.step()""",
+        """        self.scaler.scale(loss).backward()
+        self.scaler.step(self.opt)
+        self.scaler.update()""",
+    ),
+)
+
+
+def _some_wrapped(which: int) -> dict[str, str]:
+    text = _SOME_WRAPPED
+    for part in _PARTS:
+        text = text.replace(part[0], part[which])
+    return files(text)
+
+
 HOLDERS = (
+    Training(
+        "some runs put a wrapper around what trains, and one test makes it",
+        _some_wrapped(1),
+        _some_wrapped(2),
+        {
+            "read through a wrapper that is not there": ((_SCALER, "trainer.module.scaler"),),
+            "cast in runs that leave AMP off": ((f"{_SCALER}.is_enabled()", "True"),),
+            "cast in runs with a wrapper alone": ((f"{_SCALER}.is_enabled()", "args.parallel"),),
+        },
+    ),
     Training(
         "what a library makes of the network is called",
         {"main.py": _BEFORE},
