@@ -157,7 +157,7 @@ def may_run_behind(
 
     What runs the second without the first in sight may have run that before.
     """
-    firsts, thens = _coming(project, *first), _coming(project, *then)
+    firsts, thens = coming_to(project, *first), coming_to(project, *then)
     begins = [function for function in thens if not project.callers(function)]
     if any(function not in firsts for function in begins):
         return True
@@ -170,10 +170,10 @@ def may_run_behind(
     )
 
 
-def _coming(
+def coming_to(
     project: Project, function: Function, node: ast.AST
 ) -> dict[Function, dict[ast.AST, None]]:
-    """Return the functions that come to a node of one, and where in them."""
+    """Return the functions that come to a node of one, itself among them, and where in them."""
     found: dict[Function, dict[ast.AST, None]] = {function: {node: None}}
     for reached in upwards(project, function):
         for site in project.callers(reached):

@@ -79,6 +79,8 @@ class Forwards:
         for item in self._live:
             if item.trains and not self._stays(item):
                 yield from self._scalers.outlasting(item, self._written, self.new)
+        anew = [item for item in self._live if item.trains and not self._stays(item)]
+        yield from self._scalers.going_on(anew, self._written)
         yield from self._elsewhere()
         yield from self._scalers.misread(self.new, self._written)
         for function, call in typed_anew(self._native, self._written, TYPES[self.claims.dtype]):

@@ -20,12 +20,14 @@ from amp_migrate.facts.scopes import assigned
 from amp_migrate.flow.loops import Loop
 from amp_migrate.project import Function, Module
 from amp_migrate.project.reach import is_of_another, reached_by
+from amp_migrate.project.rounds import may_follow
 from amp_migrate.training.beliefs import AUTOCASTS
 from amp_migrate.training.contexts import is_off
 
 _NAME = "`GradScaler`"
 _STALE = "is imported before a function makes the one that trains:"
 _ONCE = "is made once, where Apex began anew in each round of a loop:"
+_GOES_ON = "is made once, where Apex began anew behind what trains:"
 _EARLY = "an autocast block asks a GradScaler whether it is on before what it runs makes it:"
 _OTHER = "goes by another flag than Apex did,"
 ENABLED, DISABLED = "is on, where Apex was off:", "is off, where Apex was on:"
@@ -118,6 +120,44 @@ class Scalers:
         if not any(again):
             for function, call, _ in made[:1]:
                 yield differs(function, call, f"{_NAME} {_ONCE}")
+
+    def going_on(
+        self, items: Sequence[Initialize], native: Casting
+    ) -> Iterator[tuple[Key, Difference]]:
+        """Yield the GradScaler of a function that initialized Apex once more behind a training."""
+        for function in dict.fromkeys(item.function for item in items):
+            calls = [item.call for item in items if item.function is function]
+            behind = [call for call in calls if self._is_behind_training(function, call, calls)]
+            made = [
+                (maker, call)
+                for maker, call in native.enabled.makers
+                if key(maker) == key(function)
+            ]
+            if made and len(made) <= len(behind):
+                yield differs(*made[0], f"{_NAME} {_GOES_ON}")
+
+    def _is_behind_training(
+        self, function: Function, call: ast.Call, calls: Collection[ast.Call]
+    ) -> bool:
+        """Tell whether a loss may be scaled between an initialize and another one of its function before it."""
+        points = self._old.program.graph(function).points
+        scaling = [
+            p.node
+            for p in points
+            if isinstance(p.node, ast.Call)
+            and p.node not in calls
+            and (
+                tail(p.node) == "scale_loss"
+                or reached_by(self._old.project, p.node) & self._scaling
+            )
+        ]
+        others = [other for other in calls if other is not call]
+        project = self._old.project
+        return bool(others) and any(
+            may_follow(project, function, node, call, others)
+            and any(may_follow(project, function, other, node, [call]) for other in others)
+            for node in scaling
+        )
 
     def _scales_in(self, item: Initialize, loop: Loop) -> bool:
         """Tell whether a loop holds an initialize and comes to a loss that is scaled."""

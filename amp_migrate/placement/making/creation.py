@@ -17,13 +17,14 @@ from amp_migrate.placement.making.lasting import set_within
 from amp_migrate.plan.cannot import OutOfReach
 from amp_migrate.project import Function
 from amp_migrate.project.imported import is_main
-from amp_migrate.project.order import Loop, dominates, in_branch, inside
+from amp_migrate.project.order import dominates, in_branch
 from amp_migrate.project.reach import (
     attributes_set,
     made_with_object,
     of_new_objects,
     reachable,
 )
+from amp_migrate.project.rounds import coming_to, may_follow
 from amp_migrate.scaler.routes.places import always_constructed, sometimes_called
 from amp_migrate.training.steps import children_of
 
@@ -87,7 +88,11 @@ def creations(unit: Unit, function: Function, sites: list[Site]) -> list[Creatio
             placed = _in_place(unit, first.site, always=False)
             return [replace(placed, shared=False, anew=True), *casting]
         later = _is_set_later(unit, first)
-        again = (_in_place(unit, s, always=True) for s in making[1:] if _begins_anew(making[0], s))
+        again = (
+            _in_place(unit, site, always=True)
+            for site in making[1:]
+            if _begins_anew(unit, making[0], site)
+        )
         anew = [replace(creation, shared=False) for creation in again]
         return [_in_place(unit, first.site, always=False) if later else first, *anew, *casting]
     choice = _choice(function, making)
@@ -97,11 +102,15 @@ def creations(unit: Unit, function: Function, sites: list[Site]) -> list[Creatio
     return [*(_in_place(unit, site, made) for site in making), *casting]
 
 
-def _begins_anew(first: Site, later: Site) -> bool:
-    """Tell whether an initialize comes behind rounds of a training, which the first one of its function is in front of."""
-    tree = first.module.tree
-    loops = (up for up in tree.ancestors(later.node) if isinstance(up, Loop))
-    return any(not inside(tree, first.statement, loop) for loop in loops)
+def _begins_anew(unit: Unit, first: Site, later: Site) -> bool:
+    """Tell whether a backward may run between an initialize and a later one of its function: Apex began with a new loss scale."""
+    function, project = first.function, unit.project
+    nodes = {
+        node
+        for backward in unit.backwards
+        for node in coming_to(project, backward.function, backward.node).get(function, ())
+    }
+    return any(may_follow(project, function, n, later.node, [first.node]) for n in nodes)
 
 
 def _is_set_later(unit: Unit, made: Creation) -> bool:

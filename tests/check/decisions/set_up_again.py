@@ -87,7 +87,53 @@ _ALWAYS = (
     'and asked["level"] != "O0")'
 )
 
+_STAGES = """
+# file: train.py
+import torch
+import torch.nn.functional as F
+{imports}
+
+def run(net, opt, batches{scaler}):
+    for x, y in batches:
+{loss}
+        opt.zero_grad()
+{update}
+
+def main(batches):
+    net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 1))
+    head = torch.optim.SGD(net[1].parameters(), lr=0.1)
+{first}
+    full = torch.optim.SGD(net.parameters(), lr=0.01)
+{second}
+
+main([])
+"""
+_AGAIN = "    scaler = torch.cuda.amp.GradScaler()\n    run(net, full"
+_STAGED = (
+    _STAGES.format(
+        imports="from apex import amp\n",
+        scaler="",
+        loss="        loss = F.mse_loss(net(x), y)",
+        update="        with amp.scale_loss(loss, opt) as scaled:\n            scaled.backward()\n        opt.step()\n",
+        first='    net, head = amp.initialize(net, head, opt_level="O1")\n    run(net, head, batches)',
+        second='    net, full = amp.initialize(net, full, opt_level="O1")\n    run(net, full, batches)',
+    ),
+    _STAGES.format(
+        imports="",
+        scaler=", scaler",
+        loss="        with torch.cuda.amp.autocast():\n            loss = F.mse_loss(net(x), y)",
+        update="        scaler.scale(loss).backward()\n        scaler.step(opt)\n        scaler.update()\n",
+        first="    scaler = torch.cuda.amp.GradScaler()\n    run(net, head, batches, scaler)",
+        second=f"{_AGAIN}, batches, scaler)",
+    ),
+)
+
 SET_UP_AGAIN = [
+    Training(
+        "a second optimizer behind the training of the first",
+        *map(files, _STAGED),
+        {"the loss scale of the first goes on": ((_AGAIN, "    run(net, full"),)},
+    ),
     Training(
         "a trainer that is set up anew for each stage",
         files(_BEFORE),
@@ -99,5 +145,5 @@ SET_UP_AGAIN = [
             ),
         },
         (("AMP116", "train.py", 30, 30, True),),
-    )
+    ),
 ]
