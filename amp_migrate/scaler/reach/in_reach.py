@@ -62,9 +62,9 @@ def held(project: Project, keepers: set[Class], function: Function, at: ast.AST)
                 continue
             if may_be_foreign(project, module, node):
                 continue
-            if bare:
+            if bare and dotted.rpartition(".")[2] == "module":
                 return _unwrapped(dotted)
-            if _is_set(project, module, node):
+            if not bare and _is_set(project, module, node):
                 return f"{function.receiver}.{dotted.partition('.')[2]}" if i else dotted
     return None
 
@@ -118,10 +118,10 @@ def _is_wrapped(project: Project, module: Module, node: ast.expr) -> bool:
     )
 
 
-def _unwrapped(dotted: str) -> str | None:
-    """Return how ``x.module`` is read where `x` may have no wrapper; None for what is spelt behind that."""
-    whole, _, part = dotted.rpartition(".")
-    return f'getattr({whole}, "module", {whole})' if part == "module" else None
+def _unwrapped(dotted: str) -> str:
+    """Return how ``x.module`` is read where `x` may have no wrapper."""
+    whole = dotted.rpartition(".")[0]
+    return f'getattr({whole}, "module", {whole})'
 
 
 def objects(project: Project, module: Module, node: ast.expr) -> list[Class]:
