@@ -12,7 +12,7 @@ from generated.judging.saved import cases, load
 from generated.written.program import build
 
 PROGRAMS = 300  # from which wrong migrations take theirs
-TRAINED = 100
+TRAINED = 60
 CHUNK = 10
 
 
