@@ -19,7 +19,7 @@ from amp_migrate.facts.paths import argument, tail
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.flow.loops import Loop
 from amp_migrate.project import Function, Module
-from amp_migrate.project.reach import is_of_another, reached_by
+from amp_migrate.project.reach import is_of_another, runs_one
 from amp_migrate.project.rounds import may_follow
 from amp_migrate.training.beliefs import AUTOCASTS
 from amp_migrate.training.contexts import is_off
@@ -146,10 +146,7 @@ class Scalers:
             for p in points
             if isinstance(p.node, ast.Call)
             and p.node not in calls
-            and (
-                tail(p.node) == "scale_loss"
-                or reached_by(self._old.project, p.node) & self._scaling
-            )
+            and self._comes_to_scaling(p.node)
         ]
         others = [other for other in calls if other is not call]
         project = self._old.project
@@ -162,10 +159,12 @@ class Scalers:
     def _scales_in(self, item: Initialize, loop: Loop) -> bool:
         """Tell whether a loop holds an initialize and comes to a loss that is scaled."""
         calls = {p.node for p in loop.body if isinstance(p.node, ast.Call)}
-        return item.call in calls and any(
-            tail(call) == "scale_loss" or reached_by(self._old.project, call) & self._scaling
-            for call in calls
-        )
+        return item.call in calls and any(map(self._comes_to_scaling, calls))
+
+    def _comes_to_scaling(self, call: ast.Call) -> bool:
+        """Tell whether a call scales a loss by Apex, or runs what does."""
+        project = self._old.project
+        return tail(call) == "scale_loss" or runs_one(project, call, self._scaling)
 
     @cached_property
     def _scaling(self) -> frozenset[Function]:

@@ -10,7 +10,7 @@ from amp_migrate.flow.condition import Condition
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
 from amp_migrate.placement.finding.unit import Unit
-from amp_migrate.project.reach import reached_by, upwards
+from amp_migrate.project.reach import runs_one, upwards
 from amp_migrate.training.bindings import spelt_out
 from amp_migrate.training.steps import Backward
 
@@ -42,10 +42,10 @@ def _runs_beside(unit: Unit, backward: Backward) -> bool:
     scaling = {other.function for other in unit.backwards if other.scaled}
     above = upwards(unit.project, backward.function)
     return not scaling.isdisjoint(above) or any(
-        scaling & reached_by(unit.project, call)
+        runs_one(unit.project, call, scaling)
         for function in above
         for call in function.calls
-        if backward.function not in reached_by(unit.project, call)
+        if not runs_one(unit.project, call, {backward.function})
     )
 
 

@@ -12,7 +12,7 @@ from amp_migrate.plan.cannot import Cannot, OutOfReach, place_of, spoken
 from amp_migrate.plan.model import Place
 from amp_migrate.project import CallSite, Function, Project
 from amp_migrate.project.order import dominates, exclusive, levels
-from amp_migrate.project.reach import reached_by
+from amp_migrate.project.reach import reached_by, runs_one
 from amp_migrate.project.relatives import family
 from amp_migrate.project.rounds import runs_before
 
@@ -74,11 +74,11 @@ class Inits:
             makers = {f for f in self.sites if f.cls in relatives and f is not function}
             if makers:
                 before = _before(self.project, function, call.call)
-                return any(_leads_to(self.project, node, makers) for node in before)
+                return any(runs_one(self.project, node, makers) for node in before)
         every = set(self.sites)
-        if any(_leads_to(self.project, node, every) for node in function.calls):
+        if any(runs_one(self.project, node, every) for node in function.calls):
             before = _before(self.project, function, call.call)
-            return any(_leads_to(self.project, node, every) for node in before)
+            return any(runs_one(self.project, node, every) for node in before)
         above |= {function}
         outer = (site for site in self.project.callers(function) if site.function not in above)
         return all(self.made_before(site, above) for site in outer)
@@ -110,7 +110,7 @@ class Inits:
     def _passes(self, function: Function, node: ast.AST, passed: dict[Function, bool]) -> bool:
         makers = set(self.sites)
         before = _before(self.project, function, node)
-        if function in makers or any(_leads_to(self.project, n, makers) for n in before):
+        if function in makers or any(runs_one(self.project, n, makers) for n in before):
             return True
         if function not in passed:
             passed[function] = True
@@ -180,10 +180,6 @@ def refuse_unswitched(maker: Maker, node: ast.AST) -> None:
 def _before(project: Project, function: Function, node: ast.AST) -> list[ast.Call]:
     calls = function.calls
     return [n for n in calls if runs_before(project, function, n, node)]
-
-
-def _leads_to(project: Project, call: ast.Call, makers: set[Function]) -> bool:
-    return bool(makers & reached_by(project, call))
 
 
 def refuse_hidden(function: Function, node: ast.AST, text: str) -> None:
