@@ -80,10 +80,12 @@ def may_follow(
     first: ast.AST,
     then: ast.AST,
     between: Iterable[ast.AST] = (),
+    *,
+    exceptions: bool = False,
 ) -> bool:
     """Tell whether a node may run after another one, in whatever round, with nothing of `between` on the way."""
     starts, goals = (points_of(project, function, node) for node in (first, then))
-    return _leads(project, function, starts, goals[:1], between)
+    return _leads(project, function, starts, goals[:1], between, exceptions=exceptions)
 
 
 def may_start(
@@ -114,8 +116,10 @@ def _leads(
     starts: Iterable[Point],
     goals: Iterable[Point],
     between: Iterable[ast.AST],
+    *,
+    exceptions: bool = False,
 ) -> bool:
-    order = graph_of(project, function).order(exceptions=False)
+    order = graph_of(project, function).order(exceptions)
     return leads(order, starts, goals, points_of_all(project, function, between))
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import partial
 
 from amp_migrate.facts.paths import is_attribute_of, path, variables
 from amp_migrate.facts.scopes import ScopeNode, targets_of
 from amp_migrate.project import CallSite, Class, Function, Module, Project
 from amp_migrate.project.relatives import family
-from amp_migrate.project.rounds import graph_of
+from amp_migrate.project.rounds import may_follow, points_of
 from amp_migrate.scaler.reach.foreign import may_be_foreign
 from amp_migrate.scaler.routes.carriers import Carriers
-from amp_migrate.training.origins.behind import may_be_bare
-from amp_migrate.values.wrappers import wrapped
+from amp_migrate.training.origins.behind import may_be_bare, may_be_wrapped
 
 
 def stored_beside(carriers: Carriers, function: Function) -> bool:
@@ -55,7 +55,7 @@ def held(project: Project, keepers: set[Class], function: Function, at: ast.AST)
             if not i and not _is_bound_before(project, function, node, at):
                 continue
             bare = may_be_bare(project, module, node)
-            if _is_wrapped(project, module, node) or (bare and i):
+            if may_be_wrapped(project, module, node) or (bare and i):
                 continue
             classes = objects(project, module, node)
             if not keepers.intersection(classes) or not all(bases & set(c.mro()) for c in classes):
@@ -97,25 +97,9 @@ def _is_bound_before(project: Project, function: Function, node: ast.AST, at: as
     bindings = function.module.scopes.bindings(function.scope, name.id)
     if not bindings or any(isinstance(binding, ast.arg) for binding in bindings):
         return True
-    graph = graph_of(project, function)
-    points = {point for binding in bindings for point in graph.at(binding)}
-    here = [part for part in ast.walk(at) if graph.at(part)]
-    if not points or not here:
-        return True
-    return bool(graph.nearest_before(here[0], points.__contains__))
-
-
-def _is_wrapped(project: Project, module: Module, node: ast.expr) -> bool:
-    """Tell whether an object may stand behind a wrapper of torch there, which has no attributes of its object."""
-    tree, name = module.tree, path(node)
-    return any(
-        isinstance(up, ast.Assign) and path(target) == name and up.value is call
-        for call in tree.nodes(ast.Call)
-        if wrapped(project.external(module, call.func) or "", call) is not None
-        for up in [tree.parent(call)]
-        if isinstance(up, ast.Assign)
-        for target in up.targets
-    )
+    starts = [b for b in bindings if points_of(project, function, b)]
+    follows = partial(may_follow, project, function, then=at, exceptions=True)
+    return not starts or any(map(follows, starts))
 
 
 def _unwrapped(dotted: str) -> str:

@@ -1,14 +1,19 @@
-"""Whether ``x.module`` is there: not in runs that leave the object of a name without a wrapper."""
+"""What assignments put behind a wrapper of torch, and whether ``x.module`` is there: not in runs that leave it without one."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 from amp_migrate.facts.paths import outward, path
 from amp_migrate.facts.scopes import targets_of
 from amp_migrate.project import Module, Project
+from amp_migrate.project.once import kept
 from amp_migrate.values.wrappers import wrapped
+
+_Variable = tuple[str | None, ast.AST | None]
+_Assigned = tuple[ast.Assign | ast.AnnAssign, bool]
 
 
 def may_be_bare(
@@ -27,31 +32,43 @@ def may_be_bare(
     )
 
 
+def may_be_wrapped(project: Project, module: Module, node: ast.expr) -> bool:
+    """Tell whether an object may stand behind a wrapper of torch, which has no attributes of its object."""
+    return any(wraps for _, wraps in _assigned_to(project, module, node))
+
+
 def _is_bare(
     project: Project, module: Module, held: ast.expr, known: set[tuple[str, bool]]
 ) -> bool:
     name = path(held)
     if name is None or any(name in test for test, _ in known):
         return False
-    wraps, bare = [], False
+    found = _assigned_to(project, module, held)
+    around = [statement for statement, wraps in found if wraps]
+    some = 0 < len(around) < len(found)
+    return some and not any(known >= set(_tests(module, statement)) for statement in around)
+
+
+def _assigned_to(project: Project, module: Module, held: ast.expr) -> Sequence[_Assigned]:
+    """Return the statements of a file that assign to a variable or attribute, and which of them wrap what it is to hold."""
+    table = kept(project, (_assigned, module), partial(_assigned, project, module))
+    return table.get(_variable(module, held), ())
+
+
+def _assigned(project: Project, module: Module) -> dict[_Variable, list[_Assigned]]:
+    table: dict[_Variable, list[_Assigned]] = {}
     for statement in module.tree.nodes(ast.Assign, ast.AnnAssign):
-        if not any(_is_same(module, target, held) for target in targets_of(statement)):
-            continue
         call = statement.value
-        external = project.external(module, call.func) if isinstance(call, ast.Call) else None
-        if isinstance(call, ast.Call) and wrapped(external or "", call) is not None:
-            wraps.append(statement)
-        else:
-            bare = True
-    return bare and bool(wraps) and not any(known >= set(_tests(module, w)) for w in wraps)
+        name = project.external(module, call.func) if isinstance(call, ast.Call) else None
+        wraps = isinstance(call, ast.Call) and wrapped(name or "", call) is not None
+        for target in targets_of(statement):
+            table.setdefault(_variable(module, target), []).append((statement, wraps))
+    return table
 
 
-def _is_same(module: Module, target: ast.expr, held: ast.expr) -> bool:
-    if path(target) != path(held):
-        return False
-    names = [list(outward(node))[-1] for node in (target, held)]
-    owners = [module.scopes.owner(name) if isinstance(name, ast.Name) else None for name in names]
-    return isinstance(held, ast.Attribute) or owners[0] is owners[1]
+def _variable(module: Module, node: ast.expr) -> _Variable:
+    """Return what tells a variable, or an attribute, from others: its path, and the scope that binds it."""
+    return path(node), module.scopes.owner(node) if isinstance(node, ast.Name) else None
 
 
 def _tests(module: Module, node: ast.AST) -> Iterator[tuple[str, bool]]:
