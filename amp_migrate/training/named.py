@@ -8,7 +8,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import all_given
 from amp_migrate.project import Module, Project
 from amp_migrate.training.bindings import bases
@@ -135,35 +134,22 @@ class Makers:
                 for base in bases(where, argument, set()):
                     handed = given.get(base.id) if isinstance(base, ast.Name) else None
                     if handed is not None:
-                        yield values.groups(module, handed), values.receivers(module, handed)
+                        yield values.with_receivers(module, handed)
                     elif isinstance(base, ast.Name) and where.scopes.owner(base) is maker.scope:
                         made = values.made_at(module, call, where, base)
-                        yield made, values.receivers(where, base)
+                        yield made, values.with_receivers(where, base)[1]
                     else:
-                        yield values.groups(where, base), values.receivers(where, base)
+                        yield values.with_receivers(where, base)
 
     def is_of_torch(self, call: ast.Call) -> bool:
         """Tell whether a call of those makes an optimizer of torch, and not one that is only known by its name."""
-        return call in self._of_torch
+        return call in self._found[2]
 
     @cached_property
-    def _of_torch(self) -> set[ast.Call]:
-        external = self._project.external
-        own = {c for c, m in self.own.items() if (external(m, c.func) or "").startswith("torch.")}
-        run = closure(
-            [(call, self.own[call]) for call in own],
-            lambda made: [
-                (site.call, site.function.module)
-                for site in self._project.calls_of(self._project.function_of(made[1], made[0]))
-                if site.call in self.groups
-            ],
-        )
-        return {call for call, _ in run}
-
-    @cached_property
-    def _found(self) -> tuple[dict[ast.Call, Module], dict[ast.Call, Groups]]:
-        values = self._project.values
+    def _found(self) -> tuple[dict[ast.Call, Module], dict[ast.Call, Groups], set[ast.Call]]:
+        values, external = self._project.values, self._project.external
         found = dict(self.own)
+        torch = {c for c, m in found.items() if (external(m, c.func) or "").startswith("torch.")}
         groups = {call: _one(values.group(module, call)) for call, module in found.items()}
         queue = list(found.items())
         for call, module in queue:
@@ -174,9 +160,11 @@ class Makers:
                     found.pop(call, None)
                     if site.call not in groups:
                         found[site.call] = where
+                    if site.call not in groups or (call in torch and site.call not in torch):
                         queue.append((site.call, where))
+                    torch |= {site.call} if call in torch else set()
                     groups[site.call] = groups.get(site.call, frozenset()) | made
-        return found, groups
+        return found, groups, torch
 
 
 def _one(group: int | None) -> Groups:

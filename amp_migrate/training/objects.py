@@ -261,7 +261,7 @@ class Objects:
         around: set[int] = set()
         for module, call in made:
             given = [base for node in all_given(call) for base in bases(module, node, set())]
-            own = ((self.groups(module, b), self._values.receivers(module, b)) for b in given)
+            own = (self._values.with_receivers(module, base) for base in given)
             for networks, selves in (*self.makers.networks(module, call), *own):
                 found |= networks
                 optimizer.selves |= selves

@@ -121,13 +121,9 @@ class Values:
     ) -> frozenset[int]:
         """Return the groups of the new objects, of the kind that `origin` makes, that an expression holds or has as items."""
         node, source = self._node(module, made), self._node(origin_module, origin)
-        if (
-            node is None
-            or source is None
-            or not self.made_like(module, made, origin_module, origin)
-        ):
-            return frozenset()
         graph = self.graph
+        if node is None or source is None or graph.find(source) not in graph.reach(node)[1]:
+            return frozenset()
 
         def parts(at: int) -> list[int]:
             items = (graph.find(graph.field(at, name)) for name in graph.items(at))
@@ -150,13 +146,14 @@ class Values:
         facts = self.facts(module, expression)
         return list(dict.fromkeys(fact.cls for fact in facts if isinstance(fact, Instance)))
 
-    def receivers(self, module: Module, expression: ast.expr) -> frozenset[int]:
-        """Return the groups of ``self`` in the methods of the objects that `expression` may hold."""
-        facts = (
-            f for g in self.groups(module, expression) if g >= 0 for f in self.graph.own_facts(g)
-        )
+    def with_receivers(
+        self, module: Module, expression: ast.expr
+    ) -> tuple[frozenset[int], frozenset[int]]:
+        """Return the groups of all objects that `expression` may hold, and those of ``self`` in their methods."""
+        groups = self.groups(module, expression)
+        facts = (fact for group in groups if group >= 0 for fact in self.graph.own_facts(group))
         held = {cls for f in facts if isinstance(f, Instance) for cls in f.cls.mro()}
-        return frozenset(self.graph.find(self.nodes.object(cls)) for cls in held)
+        return groups, frozenset(self.graph.find(self.nodes.object(cls)) for cls in held)
 
     def made_by(self, module: Module, expression: ast.expr) -> list[str]:
         """Return the dotted names of the callees outside the project that made the object."""
