@@ -14,7 +14,7 @@ import argparse
 import datetime
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from pathlib import Path
@@ -116,19 +116,26 @@ def _page(results: dict[str, Result], seconds: float) -> Iterator[str]:
         {"device": "unknown", "torch": "unknown", "python": "unknown"},
     )
     before = next((r.before_label for r in results.values() if r.before_label), "unknown")
-    yield "# Equivalence, step time and memory on a GPU"
-    yield ""
-    yield "Written by `python scripts/gpu_check.py`."
-    yield ""
-    yield f"- Device: {header['device']}"
-    yield f"- torch {header['torch']}, Python {header['python']}"
-    yield f"- Date: {datetime.date.today().isoformat()}; the whole check took {seconds:.0f} s"
+    title = "Equivalence, step time and memory on a GPU"
+    took = f"the whole check took {seconds:.0f} s"
+    yield from head(title, "`python scripts/gpu_check.py`.", header, took)
     yield f"- Before: {before}"
     yield ""
     yield from _verdicts(results)
     yield ""
     if any(result.timing for result in results.values()):
         yield from _timings(results, before)
+
+
+def head(title: str, writer: str, header: Mapping[str, str], took: str) -> Iterator[str]:
+    """Yield the head of a page: what wrote it, and where and when that ran."""
+    yield f"# {title}"
+    yield ""
+    yield f"Written by {writer}"
+    yield ""
+    yield f"- Device: {header['device']}"
+    yield f"- torch {header['torch']}, Python {header['python']}"
+    yield f"- Date: {datetime.date.today().isoformat()}; {took}"
 
 
 def _verdicts(results: dict[str, Result]) -> Iterator[str]:

@@ -10,7 +10,6 @@ ends after the given minutes with what was run until then, drawn in an order tha
 from __future__ import annotations
 
 import argparse
-import datetime
 import random
 import sys
 import time
@@ -24,6 +23,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from fixture_run import Mode, run  # noqa: E402
 from fixture_support import cases, with_library  # noqa: E402
+from gpu_check import head  # noqa: E402
 
 OUTPUT = ROOT / "docs" / "gpu-fixtures.md"
 
@@ -100,15 +100,14 @@ def _first_difference(before: str, after: str) -> str:
 def _page(found: dict[str, list[str]], number: int, device: str) -> Iterator[str]:
     import torch
 
-    name = torch.cuda.get_device_name() if device == "cuda" else "CPU"
+    header = {
+        "device": torch.cuda.get_device_name() if device == "cuda" else "CPU",
+        "torch": torch.__version__,
+        "python": sys.version.split()[0],
+    }
+    writer = "`python scripts/gpu_fixtures.py`: every program before under the reference Apex and after natively."
     ran = sum(map(len, found.values()))
-    yield "# Fixtures on a GPU"
-    yield ""
-    yield "Written by `python scripts/gpu_fixtures.py`: every program before under the reference Apex and after natively."
-    yield ""
-    yield f"- Device: {name}"
-    yield f"- torch {torch.__version__}, Python {sys.version.split()[0]}"
-    yield f"- Date: {datetime.date.today().isoformat()}; {ran} of {number} runs"
+    yield from head("Fixtures on a GPU", writer, header, f"{ran} of {number} runs")
     yield ""
     yield "| what they print | runs |"
     yield "|---|---:|"

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 
+from amp_migrate.equivalence.capture.standins import recurrent
 from equivalence.forked import forked_launches  # noqa: F401
 from equivalence.test_verify import tree, verify
 
@@ -47,3 +49,14 @@ def test_every_bit(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     code, report = verify(tmp_path)
 
     assert (code, report["verdict"]["word"]) == (0, "EXACT"), report["verdict"]
+
+
+def test_packed_sequences(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are cast as others are, which CPU autocast would not do."""
+    for name in ("lstm", "gru", "rnn_tanh", "rnn_relu"):
+        monkeypatch.setattr(torch._VF, name, getattr(torch._VF, name))
+    packed = torch.nn.utils.rnn.pack_sequence([torch.randn(3, 6), torch.randn(2, 6)])
+    recurrent.install()
+    with torch.autocast("cpu", torch.float16):
+        data = torch.nn.GRU(6, 5, bidirectional=True)(packed)[0].data
+    assert data.dtype is torch.float16
