@@ -146,7 +146,7 @@ class Astray:
         if any(at is function for at, _ in around) or not names:
             return
         if function.name == "__init__":
-            yield from self._kept(function, names, around)
+            yield from self._kept(function, names)
         for call in function.calls:
             if _network(call.func, names) and all_given(call):
                 yield Stray(function, call, around)
@@ -155,12 +155,7 @@ class Astray:
                 onward = {n + at for n, v in given.items() for at in _behind(v, names)}
                 yield from self._within(callee, frozenset(onward), (*around, (function, call)))
 
-    def _kept(
-        self,
-        function: Function,
-        names: frozenset[str],
-        around: tuple[tuple[Function, ast.Call], ...],
-    ) -> Iterator[Stray]:
+    def _kept(self, function: Function, names: frozenset[str]) -> Iterator[Stray]:
         """Yield the forwards of what a constructor that nothing is seen to call keeps in its object."""
         cls = function.cls
         kept = {

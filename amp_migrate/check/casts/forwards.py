@@ -174,7 +174,7 @@ class Forwards:
             yield from self._scalers.differing(native, begun, False, DISABLED)
             yield from self._scalers.off(item, native)
         if item.trains and (is_scaled(self.old, item) or isinstance(item.level, ast.Call)):
-            yield from self._scalers.other(self.every, native, begun, self.new)
+            yield from self._scalers.other(self.every, native, self.new)
 
     def _prepares(self, at: Where, call: ast.Call) -> bool:
         """Tell whether a loss of the old text is computed of no network's output, though its like is elsewhere."""

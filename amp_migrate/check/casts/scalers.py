@@ -56,11 +56,7 @@ class Scalers:
                     yield differs(function, call, f"{_NAME} {what}")
 
     def other(
-        self,
-        every: Sequence[Initialize],
-        native: Casting,
-        begun: Collection[Function],
-        new: Side,
+        self, every: Sequence[Initialize], native: Casting, new: Side
     ) -> Iterator[tuple[Key, Difference]]:
         """Yield what is switched on and off by a flag that has nothing to do with those of Apex."""
         related = Related(self._old.program, every)

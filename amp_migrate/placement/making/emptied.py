@@ -123,14 +123,14 @@ def _condition(unit: Unit, site: Site, stored: Stored) -> Condition | None:
         return None if changed else found
     if function.receiver is None or function.receiver != site.function.receiver:
         return None
-    text = respelt(found.text, _kept(unit, function))
+    text = respelt(found.text, _kept(function))
     fixed = {n.attr for n in ast.walk(_parsed(text)) if isinstance(n, ast.Attribute)}
     if not names(text) <= {function.receiver} or fixed & set_later(unit.project):
         return None
     return replace(found, text=text)
 
 
-def _kept(unit: Unit, function: Function) -> dict[str, str]:
+def _kept(function: Function) -> dict[str, str]:
     """Return the attributes in which a constructor keeps what it is given, by what they hold as it is written."""
     if function.name != "__init__":
         return {}

@@ -17,7 +17,6 @@ _PAIRS, _VALUES, _ITEMS = "items", "values", frozenset({"get", "pop"})
 _SAME = frozenset({"copy.copy", "copy.deepcopy"})
 _LOOKING = LOOKS | {"hasattr", "list", "sorted"}
 _TESTS = (ast.Compare, ast.If, ast.Assert, ast.UnaryOp, ast.FormattedValue, ast.Expr)
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
 
 class _Place:
