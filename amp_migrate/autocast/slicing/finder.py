@@ -213,7 +213,7 @@ class RegionFinder:
         return any(self._barrier(function.module, stmt) for stmt in body)
 
     def _given(self, function: Function, result: Search) -> None:
-        """Add the forward passes of a helper that give what it returns; one that calls itself is searched once."""
+        """Add the forward passes of a helper that give what it returns or yields; one that calls itself is searched once."""
         if function in self._entered:
             return
         self._entered.add(function)

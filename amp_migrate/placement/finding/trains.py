@@ -21,7 +21,7 @@ class Trains:
     def __init__(self, unit: Unit) -> None:
         self._project = unit.project
         items = [*unit.backwards, *unit.probes]
-        steps = [(s.function, s.call) for s in unit.steps] + list(_steps_of_others(unit))
+        steps = [(s.function, s.call) for s in unit.steps] + list(_steps_in_sight(unit))
         self._nodes: set[ast.AST] = {b.node for b in items} | {call for _, call in steps}
         self._functions = {b.function for b in items} | {function for function, _ in steps}
         self._functions |= {
@@ -67,8 +67,8 @@ class Trains:
         return path(loss) not in around.receivers
 
 
-def _steps_of_others(unit: Unit) -> Iterator[tuple[Function, ast.Call]]:
-    """Yield the steps of optimizers that are none of the unit's, as a caller brings one, with their functions."""
+def _steps_in_sight(unit: Unit) -> Iterator[tuple[Function, ast.Call]]:
+    """Yield the steps of all optimizers in sight, as a caller brings one that is none of the unit's, with their functions."""
     objects = unit.losses.objects
     for module, call in objects.method_calls.get("step", ()):
         if isinstance(call.func, ast.Attribute) and not unit.project.callees(call):

@@ -45,9 +45,9 @@ from amp_migrate.plan.model import (
 )
 from amp_migrate.project import Function
 from amp_migrate.rules.autocast.evaluation_places import cast_at, joined
-from amp_migrate.rules.autocast.handed_out import handed_out
 from amp_migrate.rules.autocast.on_cpu import copied
 from amp_migrate.rules.autocast.programs import is_come_to, only_in_forwards, serves_others
+from amp_migrate.rules.autocast.suspended import suspended
 from amp_migrate.rules.autocast.unseen import recorded, unseen
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.source.span import Span
@@ -159,7 +159,7 @@ def _evaluation(context: Context, region: Region) -> Decision:
     if enabled is None:
         return _left_in_fp32(context, region)
     call = context.spelling.autocast(enabled)
-    edits = handed_out(context, region, call)
+    edits = suspended(context, region, call)
     if edits is None:
         edits = [_block(context, region, call)]
     message = f"evaluation forward under `{call}`"

@@ -19,12 +19,12 @@ def does_nothing(tree: Tree, loop: ast.For) -> bool:
     return (
         plain
         and not loop.orelse
-        and _stays(tree, loop, loop.iter)
+        and _is_reiterable(tree, loop, loop.iter)
         and not _is_read(tree, loop, names)
     )
 
 
-def _stays(tree: Tree, loop: ast.For, node: ast.expr) -> bool:
+def _is_reiterable(tree: Tree, loop: ast.For, node: ast.expr) -> bool:
     """Tell whether going through something leaves it as it is: it counts, or it is a collection and no iterator."""
     if not isinstance(node, ast.Call):
         return _is_collection(tree, node) or _is_indexed(loop, node)
@@ -34,7 +34,7 @@ def _stays(tree: Tree, loop: ast.For, node: ast.expr) -> bool:
     if name == "range":
         return all(_is_number(given) for given in node.args)
     if name in _THROUGH:
-        return all(_stays(tree, loop, given) for given in node.args)
+        return all(_is_reiterable(tree, loop, given) for given in node.args)
     return name.rpartition(".")[2] in _VIEWS and "." in name and not node.args
 
 

@@ -17,7 +17,7 @@ from amp_migrate.training.region import Region
 _BLOCKS = ("body", "orelse", "finalbody")
 
 
-def handed_out(context: Context, region: Region, call: str) -> list[Edit] | None:
+def suspended(context: Context, region: Region, call: str) -> list[Edit] | None:
     """Return the edits that put a region under autocast without its `yield`s and what trains; None where it has neither.
 
     What a `yield` gives, and what a test or a loop is about, is computed under the name of a statement before, unless it
