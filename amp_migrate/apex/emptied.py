@@ -232,7 +232,7 @@ def _only_asked(project: Project, attr: str, found: list[Empty], relatives: list
                 and (
                     isinstance(up, _USES)
                     or _is_none_test(up)
-                    or (isinstance(up, ast.Call) and up.func is node)
+                    or module.tree.call_of(node) is not None
                     or is_handed(project, module, node)
                 )
             ):
@@ -242,8 +242,7 @@ def _only_asked(project: Project, attr: str, found: list[Empty], relatives: list
 
 def is_handed(project: Project, module: Module, node: ast.Attribute) -> bool:
     """Tell whether the attribute is an argument of functions in sight, which get the scaler instead."""
-    up = module.tree.parents[node]
-    call = module.tree.parents[up] if isinstance(up, ast.keyword) else up
+    call = module.tree.user(node)
     return isinstance(call, ast.Call) and call.func is not node and bool(project.callees(call))
 
 

@@ -235,8 +235,8 @@ class _Reader:
         yield Write(stmt, {_key(item.slice): stmt.value})
 
     def _method(self, method: ast.Attribute) -> Iterator[Write]:
-        call = self._tree.parent(method)
-        if not isinstance(call, ast.Call) or call.func is not method:
+        call = self._tree.call_of(method)
+        if call is None:
             raise Unread
         if method.attr == "update":
             yield Write(call, self._given(call, call))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from amp_migrate.facts.below import behind_docstring
 from amp_migrate.facts.paths import acts, path
-from amp_migrate.facts.tree import behind_docstring
 from amp_migrate.facts.variables import collects, variable
 from amp_migrate.flow import evaluate
 from amp_migrate.project import Function, Module, Project

@@ -153,8 +153,8 @@ def _expressions(project: Project, module: Module) -> Iterator[Site]:
         if isinstance(parent, ast.Attribute) and named(parent) and not _is_written(parent):
             continue
         name = named(node)
-        if name is None and isinstance(parent, ast.Call) and parent.func is node:
-            name = passthrough.target(project, parent)
+        if name is None and (call := tree.call_of(node)) is not None:
+            name = passthrough.target(project, call)
         if name is None or _loop_variable(tree, node):
             continue
         yield _site(project, module, node, name)
@@ -191,21 +191,20 @@ def _site(project: Project, module: Module, node: ast.expr, name: str) -> Site:
     function = project.function_of(module, node)
     if passthrough.is_passthrough(project, function):
         return Site(Kind.HANDED_ON, module, function, node, name)
-    parent = tree.parent(node)
-    called = isinstance(parent, ast.Call) and parent.func is node
+    call = tree.call_of(node)
     tail = name.removeprefix("apex.amp.") if name.startswith("apex.amp.") else ""
     kind = AMP_CALLS.get(tail)
-    if kind is not None and called and isinstance(parent, ast.Call):
-        return Site(kind, module, function, parent, name)
+    if kind is not None and call is not None:
+        return Site(kind, module, function, call, name)
     if name in HANDED_ON:
         return Site(Kind.VALUE, module, function, node, name)
     if kind is Kind.DECORATOR:
         return Site(kind, module, function, node, name)
     if tail.startswith(_STATE):
         return Site(Kind.LOSS_SCALE, module, function, _widest(tree.parents, node), name)
-    if name == "apex.amp.scaler.LossScaler" and called and isinstance(parent, ast.Call):
-        if is_unread(project, module, parent):
-            return Site(Kind.UNREAD, module, function, parent, name)
+    if name == "apex.amp.scaler.LossScaler" and call is not None:
+        if is_unread(project, module, call):
+            return Site(Kind.UNREAD, module, function, call, name)
     if name.startswith("apex.amp"):
         return Site(Kind.OTHER_AMP, module, function, node, name)
     return Site(Kind.OTHER, module, function, node, name)

@@ -77,9 +77,7 @@ def _takes(module: Module, name: str) -> bool:
 
 def _is_ignored(project: Project, module: Module, node: ast.Name) -> bool:
     """Tell whether a variable is an argument of a function that never looks at it, or that cannot be imported."""
-    call = module.tree.parent(node)
-    if isinstance(call, ast.keyword):
-        call = module.tree.parent(call)
+    call = module.tree.user(node)
     if not isinstance(call, ast.Call) or call.func is node:
         return False
     callees = project.callees(call)

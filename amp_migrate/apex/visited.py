@@ -72,18 +72,16 @@ def _reads(
         asked = tree.parent(node)
         if node not in known or not isinstance(asked, ast.Attribute):
             return None
-        up = tree.parent(asked)
-        called = isinstance(up, ast.Call) and up.func is asked and not up.args and not up.keywords
-        if not isinstance(asked.ctx, ast.Load) or (
-            isinstance(up, ast.Call) and up.func is asked and not called
-        ):
+        call = tree.call_of(asked)
+        called = call is not None and not call.args and not call.keywords
+        if not isinstance(asked.ctx, ast.Load) or (call is not None and not called):
             return None
         if asked.attr == "_has_overflow" and not called:
             overflows.append(asked)
         elif asked.attr == "_loss_scale" and not called:
             scales.append(asked)
-        elif asked.attr == "loss_scale" and isinstance(up, ast.Call) and called:
-            scales.append(up)
+        elif asked.attr == "loss_scale" and call is not None:
+            scales.append(call)
         else:
             return None
     return Visit(tuple(scales), tuple(overflows)) if scales or overflows else None

@@ -102,17 +102,10 @@ def _runs(module: Module, graph: Graph, later: ast.AST) -> list[Point]:
         return defined
     owner = module.scopes.find(module.scopes.scope_of(later), later.name)
     named = module.scopes.spelt(owner, later.name)
-    called = [_called(module, name) for name in named]
-    points = [graph.at(node)[-1:] for node in called]
+    points = [graph.at(module.tree.call_of(name) or name)[-1:] for name in named]
     if not (points and all(points)) or isinstance(owner, ast.Module):
         return defined
     return [point for found in points for point in found]
-
-
-def _called(module: Module, name: ast.Name) -> ast.expr:
-    """Return the call of a function that is named, or its name where that is handed on."""
-    up = module.tree.parent(name)
-    return up if isinstance(up, ast.Call) and up.func is name else name
 
 
 def item_of(up: ast.AST | None, place: ast.expr, key: str) -> ast.Subscript | None:

@@ -62,10 +62,10 @@ def made(project: Project, cls: Class) -> list[tuple[Module, ast.Call]] | None:
         if cls.name not in module.tree.text:
             continue
         for node in _named(module, cls.name):
-            call = module.tree.parent(node)
+            call = module.tree.call_of(node)
             if node in inside:
                 continue
-            if not isinstance(call, ast.Call) or call.func is not node:
+            if call is None:
                 return None
             found.append((module, call))
         if module.tree.says(cls.name):

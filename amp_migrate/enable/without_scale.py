@@ -106,8 +106,7 @@ class _Scaler:
             self.asking |= around
             grown = bool(around)
             for module, node in self.uses():
-                up = module.tree.parent(node)
-                call = module.tree.parent(up) if isinstance(up, ast.keyword) else up
+                call = module.tree.user(node)
                 if isinstance(call, ast.Call) and call.func is not node and self.takes(call):
                     function = self.project.function_of(module, node)
                     grown |= isinstance(node, ast.Name) and function not in self.asking

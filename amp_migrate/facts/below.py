@@ -69,3 +69,8 @@ def names_in(node: ast.AST) -> set[str]:
         for part in every(node)
         if isinstance(part, ast.Name | ast.Attribute)
     }
+
+
+def behind_docstring(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> list[ast.stmt]:
+    """Return the statements of a function or class without its docstring."""
+    return node.body[ast.get_docstring(node, clean=False) is not None :]

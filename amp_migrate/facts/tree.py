@@ -161,6 +161,16 @@ class Tree:
         """Return the node that holds `node`; None for the module."""
         return self.parents.get(node)
 
+    def call_of(self, node: ast.AST) -> ast.Call | None:
+        """Return the call of what a node is, which stands around it; None where it is used otherwise."""
+        up = self.parents.get(node)
+        return up if isinstance(up, ast.Call) and up.func is node else None
+
+    def user(self, node: ast.AST) -> ast.AST | None:
+        """Return the node that holds `node`: the call, where it is an argument that is given by name."""
+        up = self.parents.get(node)
+        return self.parents[up] if isinstance(up, ast.keyword) else up
+
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
         """Yield the parent of `node`, its parent, and so on up to the module."""
         up = self.parents.get(node)
@@ -170,10 +180,7 @@ class Tree:
 
     def enclosing(self, node: ast.AST, kind: type[N]) -> N | None:
         """Return the nearest ancestor of `node` (not itself) of a kind."""
-        for up in self.ancestors(node):
-            if isinstance(up, kind):
-                return up
-        return None
+        return next((up for up in self.ancestors(node) if isinstance(up, kind)), None)
 
     def statement(self, node: ast.AST) -> ast.stmt:
         """Return the innermost statement that is or holds `node`."""
@@ -191,10 +198,7 @@ class Tree:
 
     def function(self, node: ast.AST) -> FunctionNode | None:
         """Return the innermost function around `node` (lambdas do not count); None at module level."""
-        for up in self.ancestors(node):
-            if isinstance(up, FunctionNode):
-                return up
-        return None
+        return next((up for up in self.ancestors(node) if isinstance(up, FunctionNode)), None)
 
     def body(self, node: ast.AST) -> FunctionNode | ast.Lambda | None:
         """Return the innermost function or lambda around `node`; None at module level."""
@@ -244,6 +248,11 @@ class Tree:
         """Tell whether a test is written as ``elif``."""
         return self.lines[node.lineno - 1].startswith("elif", self.span(node).column)
 
+    def margin(self, node: ast.stmt | ast.expr) -> str:
+        """Return the white space before the line on which a node begins."""
+        line = self.lines[node.lineno - 1]
+        return line[: len(line) - len(line.lstrip())]
+
     def span(self, node: ast.AST) -> Span:
         """Return the place of `node` with columns in characters.
 
@@ -277,7 +286,7 @@ class Tree:
             parts += [self._between(at, span[:2]), (texts or {})[part]]
             at = span[2:]
         first, *rest = "".join([*parts, self._between(at, place[2:])]).split("\n")
-        margin = _margin(self.lines[self.statement(node).lineno - 1])
+        margin = self.margin(self.statement(node))
         return "\n".join([first, *(line.removeprefix(margin) for line in rest)])
 
     def _between(self, start: tuple[int, int], end: tuple[int, int]) -> str:
@@ -286,12 +295,3 @@ class Tree:
         lines[-1] = lines[-1][: end[1]]
         lines[0] = lines[0][start[1] :]
         return "\n".join(lines)
-
-
-def behind_docstring(node: FunctionNode | ast.ClassDef) -> list[ast.stmt]:
-    """Return the statements of a function or class without its docstring."""
-    return node.body[ast.get_docstring(node, clean=False) is not None :]
-
-
-def _margin(line: str) -> str:
-    return line[: len(line) - len(line.lstrip(" \t"))]

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from amp_migrate.facts.below import every
+from amp_migrate.facts.below import behind_docstring, every
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import walk
 from amp_migrate.facts.scopes import Scopes
-from amp_migrate.facts.tree import FunctionNode, Tree, behind_docstring
+from amp_migrate.facts.tree import FunctionNode, Tree
 
 
 @dataclass(eq=False, repr=False)

@@ -163,8 +163,7 @@ def _optimizers(handle: Handle, found: Found) -> None:
     for module, node in found.project.nodes(ast.Attribute):
         if not found.groups(module, node.value) & handle.wrapped:
             continue
-        call = module.tree.parent(node)
-        called = call if isinstance(call, ast.Call) and call.func is node else None
+        called = module.tree.call_of(node)
         sheet = handle.sheets[module]
         if node.attr == "scale_loss" and called is not None:
             _refuse_no_item(module, called)
@@ -226,8 +225,7 @@ def _use(
 ) -> None:
     tree = module.tree
     up = tree.parent(node)
-    call = tree.parent(up) if isinstance(up, ast.Attribute) else None
-    called = call if isinstance(call, ast.Call) and call.func is up else None
+    called = tree.call_of(up) if isinstance(up, ast.Attribute) else None
     if isinstance(up, ast.Attribute) and called is not None:
         if up in wraps:
             return

@@ -75,7 +75,7 @@ def _may_compute(project: Project, module: Module, statement: ast.Assign) -> boo
         return False
     reads = scopes.reads(scopes.owner(target), target.id)
     parent = module.tree.parent
-    calls = [up for n in reads if isinstance(up := parent(n), ast.Call) and up.func is n]
+    calls = [call for read in reads if (call := module.tree.call_of(read)) is not None]
     calls = [call for call in calls if not isinstance(parent(call), ast.withitem)]
     return any(
         isinstance(node, ast.Call) and tail(node) == "backward"

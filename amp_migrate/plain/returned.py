@@ -9,9 +9,9 @@ import ast
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from amp_migrate.facts.below import behind_docstring
 from amp_migrate.facts.paths import ACTS, acts, path, put_in, same
 from amp_migrate.facts.scopes import assigned
-from amp_migrate.facts.tree import behind_docstring
 from amp_migrate.plain.choice import Chosen
 from amp_migrate.plain.held import Holding
 from amp_migrate.plain.unused import is_manager, method_of

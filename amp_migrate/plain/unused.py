@@ -109,10 +109,8 @@ class Reads:
 
     def method(self, read: ast.expr) -> ast.FunctionDef | None:
         """Return the method that is read to be called."""
-        call = self._module.tree.parent(read)
-        if not isinstance(call, ast.Call) or call.func is not read:
-            return None
-        return method_of(self._holding.project, self._module, call)
+        call = self._module.tree.call_of(read)
+        return method_of(self._holding.project, self._module, call) if call is not None else None
 
     def _functions(self, key: Key) -> Iterator[Unused]:
         owner, name = key

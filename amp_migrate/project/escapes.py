@@ -85,8 +85,7 @@ class Escapes:
     def _is_run_at_once(self, user: Function, node: ast.expr) -> bool:
         """Tell whether a function is an argument of a library's function or method that gives nothing back."""
         parents = user.module.tree.parents
-        call = parents.get(node)
-        call = parents.get(call) if isinstance(call, ast.keyword) else call
+        call = user.module.tree.user(node)
         if not isinstance(call, ast.Call) or not isinstance(parents.get(call), ast.Expr):
             return False
         meant = self.values.nodes.lookup.expression(user.module, call.func)

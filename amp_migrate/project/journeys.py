@@ -55,9 +55,9 @@ class Journeys:
         places = self._followed([(module, node)], function)
         if places is None:
             return False
-        used = [(here, where.tree.parents.get(here)) for where, here in places]
-        run = any(isinstance(up, ast.Call) and up.func is here for here, up in used)
-        return run or all(isinstance(up, ast.Return | ast.Expr) for _, up in used)
+        if any(where.tree.call_of(here) for where, here in places):
+            return True
+        return all(isinstance(w.tree.parent(here), ast.Return | ast.Expr) for w, here in places)
 
     def handed_back(self, decorator: Function, bound: bool, function: Function) -> bool:
         """Tell whether a decorator gives back the function that it gets, and all else that becomes of it are known calls."""
@@ -149,10 +149,10 @@ class Journeys:
         return found
 
     def _method(self, module: Module, parent: ast.Attribute) -> list[Place] | None:
-        call = module.tree.parents.get(parent)
+        call = module.tree.call_of(parent)
         if parent.attr.startswith("__") or not _is_load(parent):
             return []
-        if not isinstance(call, ast.Call) or call.func is not parent:
+        if call is None:
             return None
         if parent.attr in _TAKES:
             return [(module, call)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from amp_migrate.facts.below import behind_docstring
 from amp_migrate.facts.imports import last_name
-from amp_migrate.facts.tree import behind_docstring
 from amp_migrate.modules.model import Class, Function
 
 _NOT_IMPLEMENTED = ("NotImplementedError", "NotImplemented")

@@ -170,8 +170,7 @@ class Begun:
         ]
         escapes = self._project.escapes(function)
         for user, node, _ in escapes:
-            up = user.module.tree.parent(node)
-            call = user.module.tree.parent(up) if isinstance(up, ast.keyword) else up
+            call = user.module.tree.user(node)
             if isinstance(call, ast.Call) and tail(call) in LAUNCHERS:
                 found.append((user, call))
         return found or [(user, node) for user, node, _ in escapes if user is not function]

@@ -63,7 +63,8 @@ class Lacking:
         for keyword in _deciding(function):
             for part in every(keyword.value):
                 if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name):
-                    asked = part.value.id not in own and not _is_called(function, part)
+                    called = function.module.tree.call_of(part) is not None
+                    asked = part.value.id not in own and not called
                     if asked and text_of(part) not in had:
                         yield part
 
@@ -123,8 +124,7 @@ class Lacking:
         made = {node for _, node in objects.made_scalers}
         if call not in made or len(made & set(caller.calls)) < 2:
             return False
-        around = caller.module.tree.parent(call)
-        up = caller.module.tree.parent(around) if isinstance(around, ast.keyword) else around
+        up = caller.module.tree.user(call)
         name = called(up.func) if isinstance(up, ast.Call) and is_off(call) else None
         return not any(
             called(old.func) == name and self._may_be_off(old)
@@ -163,8 +163,3 @@ def _unguarded(function: Function, parameter: str) -> ast.Attribute | None:
         if isinstance(up, ast.Attribute) and use is None:
             use = up
     return use
-
-
-def _is_called(function: Function, node: ast.Attribute) -> bool:
-    up = function.module.tree.parent(node)
-    return isinstance(up, ast.Call) and up.func is node

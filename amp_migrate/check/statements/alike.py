@@ -74,8 +74,7 @@ class Alike:
         """Return what a part of the new text only scales, as it does the limit of a clip of scaled gradients."""
         scaled = self._new.labels.reads_scaled
         if isinstance(node, ast.BinOp):
-            up = function.module.tree.parent(node)
-            up = function.module.tree.parent(up) if isinstance(up, ast.keyword) else up
+            up = function.module.tree.user(node)
             if isinstance(up, ast.Call) and scaled(function, up):
                 return unscaled(node)
         inner = _within(node)

@@ -118,7 +118,7 @@ def _add(holder: ast.Dict, call: ast.Call, key: str, draft: Draft) -> None:
     quote = tree.segment(before)[:1] if tree.segment(before)[:1] in "\"'" else '"'
     entry = f"{quote}{key}{quote}: {ALIAS}.state_dict()"
     line = tree.lines[before.lineno - 1]
-    margin = line[: len(line) - len(line.lstrip())]
+    margin = tree.margin(before)
     own = not line[: tree.span(before).column].strip() and before.lineno != holder.lineno
     end = tree.span(call)[2:]
     draft.put(end, end, f",\n{margin}{entry}" if own else f", {entry}")

@@ -154,7 +154,7 @@ def _apart(draft: Draft, statement: ast.stmt) -> tuple[str, str, int]:
     line, last = tree.lines[span.line - 1], tree.lines[span.end_line - 1]
     holder = tree.holder(statement)
     inline = getattr(holder, "lineno", 0) == statement.lineno and not isinstance(holder, ast.Module)
-    margin = line[: len(line) - len(line.lstrip())] + (draft.step if inline else "")
+    margin = tree.margin(statement) + (draft.step if inline else "")
     before = f"\n{margin}" if line[: span.column].strip() else ""
     rest = last[span.end_column :]
     if not rest.lstrip().startswith(";"):

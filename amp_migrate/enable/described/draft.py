@@ -22,7 +22,7 @@ class Draft:
         for node in ast.walk(self.tree.module):
             if not isinstance(node, kinds):
                 continue
-            outer, inner = _margin(self.tree, node), _margin(self.tree, node.body[0])
+            outer, inner = self.tree.margin(node), self.tree.margin(node.body[0])
             if inner.startswith(outer) and inner != outer:
                 return inner[len(outer) :]
         return "    "
@@ -46,7 +46,7 @@ class Draft:
 
     def below(self, statement: ast.stmt, *texts: str) -> None:
         """Put lines of their own below a statement, in its block."""
-        margin = _margin(self.tree, statement)
+        margin = self.tree.margin(statement)
         end = statement.end_lineno or statement.lineno
         whole = self.tree.lines[end - 1]
         if end == len(self.tree.lines):
@@ -58,12 +58,12 @@ class Draft:
 
     def above(self, statement: ast.stmt, text: str) -> None:
         """Put a line of its own above a statement."""
-        margin = _margin(self.tree, statement)
+        margin = self.tree.margin(statement)
         self.put((statement.lineno, 0), (statement.lineno, 0), f"{margin}{text}\n")
 
     def under(self, node: ast.expr, text: str) -> None:
         """Put a line of its own below the lines of an expression, with the indentation of its first."""
-        margin = _margin(self.tree, node)
+        margin = self.tree.margin(node)
         below = (node.end_lineno or node.lineno) + 1
         self.put((below, 0), (below, 0), f"{margin}{text}\n")
 
@@ -98,9 +98,3 @@ class Draft:
 
     def _offset(self, line: int, column: int) -> int:
         return sum(len(above) + 1 for above in self.tree.lines[: line - 1]) + column
-
-
-def _margin(tree: Tree, node: ast.stmt | ast.expr) -> str:
-    """Return the white space before the line on which a node begins."""
-    line = tree.lines[node.lineno - 1]
-    return line[: len(line) - len(line.lstrip())]

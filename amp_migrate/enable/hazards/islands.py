@@ -38,8 +38,7 @@ def in_fp32(tree: Tree, call: ast.Call, draft: Draft, *, method: bool) -> bool:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
             return False
     line = tree.lines[statement.lineno - 1]
-    margin = line[: len(line) - len(line.lstrip())]
-    text = line.strip()
+    margin, text = tree.margin(statement), line.strip()
     for factor in sorted(factors, key=lambda node: tree.span(node).end_column, reverse=True):
         end = tree.span(factor).end_column - len(margin)
         text = f"{text[:end]}.float(){text[end:]}"

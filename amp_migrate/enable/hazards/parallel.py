@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from amp_migrate.autocast.slicing.threads import started
 from amp_migrate.enable.described.trainings import Training
 from amp_migrate.enable.hazards.hazard import Hazard
-from amp_migrate.facts.tree import FunctionNode, Tree, behind_docstring
+from amp_migrate.facts.below import behind_docstring
+from amp_migrate.facts.tree import FunctionNode, Tree
 from amp_migrate.plan.model import AddImport, Edit, Wrap
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.project.reach import reachable

@@ -38,8 +38,8 @@ def made_anew(found: Found, module: Module, node: ast.expr) -> bool:
 def _wrapped(found: Found, module: Module) -> Iterator[ast.expr]:
     """Yield what a file gives FP16_Optimizer to wrap."""
     for where, node, _ in found.wrappers():
-        call = module.tree.parent(node) if where is module else None
-        if isinstance(call, ast.Call) and call.func is node:
+        call = module.tree.call_of(node) if where is module else None
+        if call is not None:
             yield from call.args[:1]
             yield from (k.value for k in call.keywords if k.arg == "init_optimizer")
 

@@ -35,8 +35,7 @@ def write_calls(training: Fp16, found: Found) -> None:
             if node.attr not in OF_ONE:
                 continue
             raise _unknown(module, node)
-        call = module.tree.parent(node)
-        called = call if isinstance(call, ast.Call) and call.func is node else None
+        called = module.tree.call_of(node)
         sheet = training.sheets[module] if name not in _AS_THEY_ARE else None
         if name == "backward" and called is not None and sheet is not None:
             calls.append(

@@ -42,8 +42,8 @@ class Half:
 def halves(found: Found) -> Iterator[Half]:
     """Yield the calls that put a network into fp16."""
     for module, node, name in found.fp16_uses():
-        call = module.tree.parent(node)
-        if name in _TO_HALF and isinstance(call, ast.Call) and call.func is node and call.args:
+        call = module.tree.call_of(node)
+        if name in _TO_HALF and call is not None and call.args:
             yield Half(module, call, call.args[0], name, _groups(found, module, call, call.args[0]))
     for method in ("half", "to", "type"):
         for module, call in found.method_calls(method):
@@ -189,9 +189,7 @@ def _refuse_parts(half: Half, found: Found) -> None:
 def _feeds(half: Half, networks: Groups, found: Found) -> bool:
     """Tell whether an input in fp16 goes into a network, where it is made or by its name."""
     tree: Tree = half.module.tree
-    up = tree.parent(half.call)
-    if isinstance(up, ast.keyword):
-        up = tree.parent(up)
+    up = tree.user(half.call)
     if isinstance(up, ast.Call) and half.call is not up.func:
         return bool(found.groups(half.module, up.func) & networks)
     if (

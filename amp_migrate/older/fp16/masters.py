@@ -80,8 +80,8 @@ def masters(found: Found) -> list[Masters]:
     result: list[Masters] = []
     copies: list[tuple[Module, ast.Call, str]] = []
     for module, node, name in found.fp16_uses():
-        call = module.tree.parent(node)
-        if isinstance(call, ast.Call) and call.func is node:
+        call = module.tree.call_of(node)
+        if call is not None:
             if name == "prep_param_lists":
                 result.append(Masters(module, call))
             elif name in _COPIES:
@@ -93,9 +93,8 @@ def masters(found: Found) -> list[Masters]:
 
 def _refuse_other_uses(training: Masters, found: Found) -> None:
     for module, node, name in found.fp16_uses():
-        call = module.tree.parent(node)
-        called = isinstance(call, ast.Call) and call.func is node
-        if name not in _KNOWN or not called:
+        call = module.tree.call_of(node)
+        if name not in _KNOWN or call is None:
             raise Unwritable(
                 module,
                 node,

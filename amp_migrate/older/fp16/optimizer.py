@@ -44,8 +44,8 @@ def trainings(found: Found) -> list[Training]:
     """Return the trainings with FP16_Optimizer, those that share an optimizer or a network as one."""
     result: list[Training] = []
     for module, node, interface in found.wrappers():
-        call = module.tree.parent(node)
-        if not isinstance(call, ast.Call) or call.func is not node:
+        call = module.tree.call_of(node)
+        if call is None:
             continue
         given = dict(zip(_PARAMETERS, call.args, strict=False))
         given |= {k.arg: k.value for k in call.keywords if k.arg is not None}

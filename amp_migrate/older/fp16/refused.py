@@ -29,9 +29,7 @@ def refuse_other_uses(training: Fp16, found: Found) -> None:
     """Refuse a class that is asked about, and helpers of fp16_utils that work on the same objects."""
     modules = {wrap.module for wrap in training.wraps}
     for module, node, _ in found.wrappers():
-        call = module.tree.parent(node)
-        called = isinstance(call, ast.Call) and call.func is node
-        if not called and module in modules:
+        if module.tree.call_of(node) is None and module in modules:
             raise Unwritable(
                 module,
                 node,

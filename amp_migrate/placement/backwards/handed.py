@@ -34,12 +34,9 @@ def is_handed(project: Project, module: Module, use: ast.Name, differentiated: b
 def is_bound(module: Module, use: ast.Name) -> bool:
     """Tell whether a use takes the method ``scaled_loss.backward``, for others to call."""
     up = module.tree.parent(use)
-    called = module.tree.parent(up) if up is not None else None
-    return (
-        isinstance(up, ast.Attribute)
-        and up.attr == "backward"
-        and not (isinstance(called, ast.Call) and called.func is up)
-    )
+    if not isinstance(up, ast.Attribute) or up.attr != "backward":
+        return False
+    return module.tree.call_of(up) is None
 
 
 def reached(project: Project, module: Module, handed: tuple[ast.Name, ...]) -> Iterator[ast.Call]:

@@ -21,8 +21,8 @@ _STOPS = ("handle", "_deactivate")
 
 def read(site: Site) -> str | None:
     """Return "get" or "set" for a use of the loss scale, "stop" where casts end; None for any other private use."""
-    parent = site.module.tree.parent(site.node)
-    stops = isinstance(parent, ast.Call) and parent.func is site.node and not parent.args
+    parent, call = site.module.tree.parent(site.node), site.module.tree.call_of(site.node)
+    stops = call is not None and not call.args
     if stops and isinstance(site.statement, ast.Expr) and private(site) == _STOPS:
         return "stop"
     if _of_scaler(site) not in _SCALE:

@@ -27,9 +27,10 @@ from functools import partial
 
 from amp_migrate.apex.options import Options
 from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.facts.below import behind_docstring
 from amp_migrate.facts.paths import calls_method
 from amp_migrate.facts.stand_ins import stands_for_setting
-from amp_migrate.facts.tree import FunctionNode, Tree, behind_docstring
+from amp_migrate.facts.tree import FunctionNode, Tree
 from amp_migrate.placement.finding.forgotten import is_described
 from amp_migrate.placement.finding.several import rescaled_by
 from amp_migrate.placement.making.climbing import reaches

@@ -8,9 +8,10 @@ import textwrap
 
 from amp_migrate.apex.options import Options
 from amp_migrate.apex.sites import Site
+from amp_migrate.facts.below import behind_docstring
 from amp_migrate.facts.constants import number
 from amp_migrate.facts.paths import defs, tail, walk
-from amp_migrate.facts.tree import Tree, behind_docstring
+from amp_migrate.facts.tree import Tree
 from amp_migrate.flow.condition import Condition, is_plain, names, negate, speller
 from amp_migrate.placement.making.creation import Creation
 from amp_migrate.plan.cannot import Cannot

@@ -51,7 +51,7 @@ from collections.abc import Iterator
 
 from amp_migrate.availability.asked import Entry
 from amp_migrate.availability.handed import Maker
-from amp_migrate.facts.tree import behind_docstring
+from amp_migrate.facts.below import behind_docstring
 from amp_migrate.flow.condition import as_bool
 from amp_migrate.placement.making.lacking import lacking
 from amp_migrate.plan.model import (

@@ -62,8 +62,8 @@ def _key(module: Module, node: ast.Subscript | ast.Attribute) -> str | None:
         return None
     if isinstance(node, ast.Subscript):
         return string(node.slice) or ""
-    call = module.tree.parent(node)
-    if node.attr not in _LOOKS or not isinstance(call, ast.Call) or call.func is not node:
+    call = module.tree.call_of(node)
+    if node.attr not in _LOOKS or call is None:
         return None
     return string(call.args[0]) or "" if call.args else ""
 

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Callable, Iterator
 
 from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.facts.below import behind_docstring
 from amp_migrate.facts.paths import bound_name
-from amp_migrate.facts.tree import behind_docstring
 from amp_migrate.plan.model import Drop, Edit, Insert, Replace
 from amp_migrate.project import Function
 from amp_migrate.rules.base import Context

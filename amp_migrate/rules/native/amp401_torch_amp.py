@@ -166,8 +166,8 @@ class _Upgrade:
         renamed: list[Edit] = []
         if tree.segment(node) != name:
             renamed.append(ReplaceExpression(tree.span(node), name))
-        if isinstance(up, ast.Call) and up.func is node:
-            return self._call(up, member, name, renamed)
+        if (call := tree.call_of(node)) is not None:
+            return self._call(call, member, name, renamed)
         if member in ("custom_fwd", "custom_bwd"):
             decorates = isinstance(up, ast.FunctionDef) and node in up.decorator_list
             text = f'{name}(device_type="cuda")'

@@ -149,8 +149,8 @@ def _written(context: FileContext) -> Iterator[Decision]:
 def _number(context: FileContext, node: ast.AST) -> Decision | None:
     """Read a tensor of one element by its method; None where it is not seen what is read."""
     tree = context.module.tree
-    call = tree.parent(node)
-    if not isinstance(call, ast.Call) or call.func is not node or call.keywords:
+    call = tree.call_of(node)
+    if call is None or call.keywords:
         return None
     if len(call.args) != 1 or isinstance(call.args[0], ast.Starred):
         return None

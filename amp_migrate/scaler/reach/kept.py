@@ -118,8 +118,8 @@ def _asked(place: _Place, up: ast.Attribute) -> list[_Place] | None:
     module = place.module
     if not place.within:
         return [] if up.attr in _STATE else None
-    call = module.tree.parent(up)
-    if not isinstance(call, ast.Call) or call.func is not up:
+    call = module.tree.call_of(up)
+    if call is None:
         return None
     if up.attr in _ITEMS:
         return [_Place(module, call, within=False)]

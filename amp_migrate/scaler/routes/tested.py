@@ -78,7 +78,7 @@ def _only_tested(project: Project, target: ast.Attribute) -> bool:
                     return False
             elif test_of(module.tree, node) is None and not (
                 isinstance(up, ast.Attribute)
-                or (isinstance(up, ast.Call) and up.func is node)
+                or module.tree.call_of(node) is not None
                 or is_handed(project, module, node)
             ):
                 return False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Hashable
 
 from amp_migrate.project import Project
@@ -14,8 +13,8 @@ def known_losses(project: Project) -> set[Hashable]:
     for module in project.modules.values():
         for name in ("backward", "scale_loss"):
             for node in module.tree.attributes(name):
-                call = module.tree.parent(node)
-                if not isinstance(call, ast.Call) or call.func is not node:
+                call = module.tree.call_of(node)
+                if call is None:
                     continue
                 own = node.value if name == "backward" and not call.args else None
                 loss = next(iter(call.args), None) if name == "scale_loss" else own

@@ -80,9 +80,7 @@ class Deferred:
         if lazy in seen:
             return []
         seen.add(lazy)
-        up = module.tree.parent(lazy)
-        if isinstance(up, ast.keyword):
-            up = module.tree.parent(up)
+        up = module.tree.user(lazy)
         if isinstance(up, ast.For | ast.AsyncFor):
             return [up]
         if isinstance(up, _AT_ONCE):

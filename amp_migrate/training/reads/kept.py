@@ -132,6 +132,5 @@ def _asks_for_one(test: ast.expr) -> bool:
 def _copied(tree: Tree, node: ast.expr) -> ast.expr:
     """Return the copy, of the same scale, that is taken of an expression, or it itself."""
     while isinstance(up := tree.parent(node), ast.Attribute) and up.attr in _COPIES:
-        called = tree.parent(up)
-        node = called if isinstance(called, ast.Call) and called.func is up else up
+        node = tree.call_of(up) or up
     return node

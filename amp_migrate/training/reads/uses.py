@@ -63,9 +63,7 @@ class Uses:
 
     def _onward(self, module: Module, node: ast.expr) -> Iterator[_Pair | None]:
         """Yield where the value of an expression goes on; None for a use of it as a number."""
-        up = module.tree.parent(node)
-        if isinstance(up, ast.keyword):
-            up = module.tree.parent(up)
+        up = module.tree.user(node)
         if isinstance(up, ast.Attribute):
             yield from self._attribute(module, up)
         elif isinstance(up, ast.Call):
@@ -100,8 +98,8 @@ class Uses:
             yield from self._members(module, call)
         elif up.attr in _NUMBERS:
             yield None
-        elif isinstance(call, ast.Call) and call.func is up:
-            yield module, call
+        elif (called := module.tree.call_of(up)) is not None:
+            yield module, called
 
     def _members(self, module: Module, call: ast.Call) -> Iterator[_Pair]:
         """Yield the names that a loop over ``losses.items()`` gives its members."""

@@ -33,9 +33,8 @@ class LookedUp:
     def give(self, modules: Iterable[Module]) -> None:
         """Let what objects have under the names that a lookup is told flow to where it is held: ``f = getattr(x, name)``."""
         for module, call, base, name in self._computed(modules):
-            up = module.tree.parent(call)
             held = self._expressions.node(module, call)
-            if held is None or (isinstance(up, ast.Call) and up.func is call):
+            if held is None or module.tree.call_of(call) is not None:
                 continue
             for each in self._spoken.names(function_of(module, call), name) or ():
                 self._graph.flow(self._graph.field(base, each), held)
@@ -62,8 +61,8 @@ class LookedUp:
                 if may_be(name, m.name) and m.takes_receiver and not m.is_property
                 if m not in behind
             ]
-            up = module.tree.parent(call)
-            if isinstance(up, ast.Call) and up.func is call:
+            up = module.tree.call_of(call)
+            if up is not None:
                 run = dict.fromkeys(m for m, _ in methods)
                 found += [(module, up, m) for m in run if fits(CallSite(function, up, True), m)]
             elif (held := self._expressions.node(module, call)) is not None and _goes_on(

@@ -146,8 +146,8 @@ def _is_asked(module: Module, mention: ast.AST) -> bool:
 
 def _given(module: Module, function: Function, mention: ast.AST, name: str) -> ast.expr | None:
     """Return what a call of what may be a function gives its parameter; None for any other mention."""
-    call = module.tree.parent(mention)
-    if not isinstance(call, ast.Call) or call.func is not mention:
+    call = module.tree.call_of(mention)
+    if call is None:
         return None
     passed = bind(CallSite(function, call, bound=function.takes_receiver), function)
     return passed.given.get(name)

@@ -13,8 +13,7 @@ WIDTH = 100
 
 def call_of(site: Site) -> ast.Call | None:
     """Return the call whose function a use is."""
-    up = site.module.tree.parent(site.node)
-    return up if isinstance(up, ast.Call) and up.func is site.node else None
+    return site.module.tree.call_of(site.node)
 
 
 def arguments(call: ast.Call, parameters: Sequence[str]) -> dict[str, ast.expr] | None:

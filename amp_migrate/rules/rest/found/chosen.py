@@ -100,8 +100,8 @@ def _follows(
     module = context.module
     if read not in arms or is_skipped(arms[read]):
         return False
-    call = module.tree.parent(read)
-    if not isinstance(call, ast.Call) or call.func is not read:
+    call = module.tree.call_of(read)
+    if call is None:
         return names_type(context, module, read)
     plain = len(call.args) == 1 and not call.keywords and not isinstance(call.args[0], ast.Starred)
     if not plain or frozen_later(context.project, module, call):

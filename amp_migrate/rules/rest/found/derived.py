@@ -30,8 +30,8 @@ def constructions(context: FileContext, site: Site, cls: ast.ClassDef) -> list[a
     found: list[ast.Call] = []
     for module, node in _mentions(context, cls):
         up = module.tree.parent(node)
-        if module is site.module and isinstance(up, ast.Call) and up.func is node:
-            found.append(up)
+        if module is site.module and (call := module.tree.call_of(node)) is not None:
+            found.append(call)
         elif isinstance(up, ast.alias | ast.ImportFrom) or not names_type(context, module, node):
             return None
     return found or None
