@@ -12,7 +12,7 @@ from amp_migrate.apex.mapping import entries
 from amp_migrate.apex.sites import Site
 from amp_migrate.apex.writes import Entries, at_run_time
 from amp_migrate.facts.constants import filled, is_false, is_none, is_true, number
-from amp_migrate.facts.paths import path
+from amp_migrate.facts.paths import is_place, path
 from amp_migrate.flow.condition import FALSE, TRUE, Condition, conjunction, negate, speller
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Project
@@ -153,22 +153,13 @@ def _is_half(node: ast.expr) -> bool:
     return (path(node) or "").rpartition(".")[2] in ("float16", "half")
 
 
-def _is_place(node: ast.expr) -> bool:
-    """Tell whether an expression only reads a variable, an attribute or an item of a constant key."""
-    while isinstance(node, ast.Attribute | ast.Subscript):
-        if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant):
-            return False
-        node = node.value
-    return isinstance(node, ast.Name)
-
-
 def _unpacked(project: Project, site: Site, mapping: ast.expr, segment: Spell) -> Entries | None:
     """Return the arguments that an initialize unpacks from a mapping; None where it can only be asked at run time."""
     held = entries(project, site.module, mapping, site.call)
     if held is not None and set(held) <= set(PARAMETERS[2:]):
         return held
     modules = project.modules.values()
-    if held is None and _is_place(mapping):
+    if held is None and is_place(mapping):
         if is_out_of_sight(project.values, modules, site.module, mapping):
             return None
     raise Cannot(

@@ -67,6 +67,17 @@ def argument(call: ast.Call, name: str, position: int | None = None) -> ast.expr
     return next(named, next(iter(call.args[place : place + 1]), None))
 
 
+def called_on(call: ast.Call) -> ast.expr | None:
+    """Return what a method is called on, or the file of a function; None where a name alone is called."""
+    return call.func.value if isinstance(call.func, ast.Attribute) else None
+
+
+def called_alone(stmt: ast.stmt) -> ast.Call | None:
+    """Return the call that is all of a statement."""
+    called = stmt.value if isinstance(stmt, ast.Expr) else None
+    return called if isinstance(called, ast.Call) else None
+
+
 def spreads(call: ast.Call) -> bool:
     """Tell whether a call unpacks arguments, so that it may give a parameter that it does not name."""
     starred = any(isinstance(argument, ast.Starred) for argument in call.args)
@@ -109,10 +120,14 @@ def mentions(node: ast.AST, name: str) -> bool:
     return any(isinstance(n, ast.Name) and n.id == name for n in every(node))
 
 
+def named(node: ast.AST, name: str) -> list[ast.Name]:
+    """Return where a name stands in a statement or expression, nested functions included."""
+    return [n for n in every(node) if isinstance(n, ast.Name) and n.id == name]
+
+
 def sets(node: ast.AST, name: str) -> bool:
     """Tell whether a statement or expression binds or deletes a variable, nested functions included."""
-    named = (n for n in every(node) if isinstance(n, ast.Name) and n.id == name)
-    return any(not isinstance(n.ctx, ast.Load) for n in named)
+    return any(not isinstance(n.ctx, ast.Load) for n in named(node, name))
 
 
 def last_names(node: ast.AST) -> set[str]:
@@ -143,11 +158,24 @@ def outward(node: ast.expr) -> Iterator[ast.expr]:
         yield node
 
 
-def root(node: ast.AST) -> str | None:
-    """Return the name at the bottom of attributes, subscripts and calls: `a` for ``a.b[0].c()``."""
+def base(node: ast.AST) -> ast.AST:
+    """Return the expression at the bottom of attributes, subscripts and calls: `a` of ``a.b[0].c()``."""
     while isinstance(node, ast.Attribute | ast.Subscript | ast.Call | ast.Starred):
         node = node.func if isinstance(node, ast.Call) else node.value
-    return node.id if isinstance(node, ast.Name) else None
+    return node
+
+
+def root(node: ast.AST) -> str | None:
+    """Return the name at the bottom of attributes, subscripts and calls."""
+    found = base(node)
+    return found.id if isinstance(found, ast.Name) else None
+
+
+def is_place(node: ast.expr) -> bool:
+    """Tell whether an expression only reads a variable, an attribute or an item of a constant key."""
+    *parts, start = outward(node)
+    items = (part.slice for part in parts if isinstance(part, ast.Subscript))
+    return isinstance(start, ast.Name) and all(isinstance(item, ast.Constant) for item in items)
 
 
 def prefixes(dotted: str) -> set[str]:

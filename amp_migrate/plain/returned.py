@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from amp_migrate.facts.below import behind_docstring
-from amp_migrate.facts.paths import ACTS, acts, path, put_in, same
+from amp_migrate.facts.paths import ACTS, acts, called_on, path, put_in, same
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.plain.choice import Chosen
 from amp_migrate.plain.held import Holding
@@ -71,7 +71,7 @@ class Returning:
 
     def _leaves(self, use: ast.Call) -> list[_Leaf] | None:
         """Return what the functions that a name is bound to, or the method, may return; None where not all is known."""
-        receiver = use.func.value if isinstance(use.func, ast.Attribute) else None
+        receiver = called_on(use)
         bodies = self._named(use) if receiver is None else self._method(use, receiver)
         found: list[_Leaf] = []
         for body in bodies:

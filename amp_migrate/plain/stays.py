@@ -8,7 +8,7 @@ from functools import cache
 from typing import TypeGuard
 
 from amp_migrate.facts.constants import is_none
-from amp_migrate.facts.paths import root
+from amp_migrate.facts.paths import named, root
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.facts.variables import Variable, variable
 from amp_migrate.flow import Graph, Graphs, Known, Point, Term, cautious, keeping, term
@@ -95,7 +95,7 @@ class Keeping:
     def is_imported(self, node: ast.expr) -> bool:
         """Tell whether the name that an expression starts with is one that is only imported, or None."""
         name = root(node)
-        start = next((n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == name), None)
+        start = next(iter(named(node, name or "")), None)
         owner = self.module.scopes.owner(start) if start is not None else None
         bindings = self.module.scopes.bindings(owner, name) if owner is not None and name else []
         return any(isinstance(b, ast.alias) for b in bindings) and all(

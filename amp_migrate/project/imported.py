@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 
-from amp_migrate.facts.paths import mentions
+from amp_migrate.facts.paths import called_alone, mentions
 from amp_migrate.modules.imports import run_by
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.once import kept, once
@@ -60,7 +60,7 @@ def acts(module: Module) -> bool:
     """Tell whether a file does something else when it is run than to define."""
     return any(
         isinstance(stmt, ast.With | ast.For | ast.While)
-        or (isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call))
+        or called_alone(stmt) is not None
         or (isinstance(stmt, ast.If) and is_main(stmt))
         for stmt in module.tree.module.body
     )

@@ -74,11 +74,12 @@ def _makes(project: Project, function: Function) -> bool:
         return False
     if function.name != "__init__":
         seen = bool(sites) and not any(project.escapes(function))
-        return seen and all(_on_own(site) for site in sites)
+        return seen and all(map(on_own, sites))
     return all(s.constructor or (s.function.name == "__init__" and _of_base(s)) for s in sites)
 
 
-def _on_own(site: CallSite) -> bool:
+def on_own(site: CallSite) -> bool:
+    """Tell whether a call is of a method on the object of the function that calls it."""
     func = site.call.func
     return isinstance(func, ast.Attribute) and site.function.is_receiver(func.value)
 

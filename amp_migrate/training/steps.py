@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from amp_migrate.facts.paths import root, same, stored, tail
+from amp_migrate.facts.paths import called_alone, root, same, stored, tail
 from amp_migrate.facts.tree import Tree
 from amp_migrate.flow.condition import Condition, negate
 from amp_migrate.project import Function, Module, Project
@@ -135,9 +135,8 @@ def visited_around(project: Project, backward: Backward) -> ast.For | None:
 
 def cleared_by(stmt: ast.stmt) -> ast.expr | None:
     """Return `x` of a statement ``x.zero_grad()``; None for any other one."""
-    func = (
-        stmt.value.func if isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call) else None
-    )
+    call = called_alone(stmt)
+    func = call.func if call is not None else None
     return func.value if isinstance(func, ast.Attribute) and func.attr == "zero_grad" else None
 
 

@@ -8,7 +8,7 @@ from itertools import dropwhile
 
 from amp_migrate.autocast.slicing.effects import Effects
 from amp_migrate.autocast.slicing.places import Needed, touches, without
-from amp_migrate.facts.paths import calls_anything, walk
+from amp_migrate.facts.paths import called_alone, calls_anything, walk
 from amp_migrate.project import Function, Project
 from amp_migrate.training.forwards.forwards import Forward, Forwards
 from amp_migrate.training.region import Region
@@ -60,11 +60,10 @@ class Aside:
             return True
         changed = self._effects.writes(function, stmt)
         again = touches(changed, self._effects.reads(function, stmt))
-        if isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call):
-            func = stmt.value.func
-            if isinstance(func, ast.Attribute):  # `label.fill_(0.0)`
-                place = self._effects.places.of(function.module, func.value)
-                changed, again = {place} if place is not None else set(), True
+        call = called_alone(stmt)
+        if call is not None and isinstance(call.func, ast.Attribute):  # `label.fill_(0.0)`
+            place = self._effects.places.of(function.module, call.func.value)
+            changed, again = {place} if place is not None else set(), True
         return again and touches(changed, fed) and not self._is_elsewhere(function, stmt)
 
     def does_more(self, function: Function, body: list[ast.stmt]) -> bool:

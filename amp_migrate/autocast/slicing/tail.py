@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from amp_migrate.autocast.slicing.earlier import Barrier
 from amp_migrate.autocast.slicing.finished import fp32_calls
-from amp_migrate.facts.paths import all_given, calls_anything, defs, path, uses
+from amp_migrate.facts.paths import all_given, called_alone, calls_anything, defs, path, uses
 from amp_migrate.project import Project
 from amp_migrate.project.order import position
 from amp_migrate.training.forwards.forwards import Forward, Forwards
@@ -138,10 +138,10 @@ def _reports(forwards: Forwards, region: Region, stmt: ast.stmt) -> bool:
             and value.func.attr == "item"
             and not calls_anything(value.func.value)
         )
-    if not isinstance(stmt, ast.Expr) or not isinstance(stmt.value, ast.Call):
+    call = called_alone(stmt)
+    if call is None:
         return False
-    least = forwards.strength(region.module, stmt)
-    return least is Forward.NONE or _is_printed(stmt.value)
+    return forwards.strength(region.module, stmt) is Forward.NONE or _is_printed(call)
 
 
 def _is_printed(call: ast.Call) -> bool:

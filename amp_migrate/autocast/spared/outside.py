@@ -10,6 +10,7 @@ from amp_migrate.apex.sites import Kind
 from amp_migrate.autocast.evaluated.others import is_network
 from amp_migrate.autocast.products import Products
 from amp_migrate.facts.closure import closure
+from amp_migrate.facts.paths import called_on
 from amp_migrate.placement.finding.networks import initialized
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Class, Function, Module, Project
@@ -80,7 +81,8 @@ class Outside:
         groups, module = self._project.values.groups, function.module
         return any(
             self._near.reaches(module, held) or bool(groups(module, held) & self.models)
-            for held in (call.func, *_owner(call))
+            for held in (call.func, called_on(call))
+            if held is not None
         )
 
     @cached_property
@@ -139,7 +141,3 @@ def _is_of_module(function: Function) -> bool:
 def _made(cls: Class) -> Iterator[ast.Call]:
     """Yield the calls in the methods of a class, those that make its layers among them."""
     yield from (call for base in cls.mro() for m in base.methods.values() for call in m.calls)
-
-
-def _owner(call: ast.Call) -> list[ast.expr]:
-    return [call.func.value] if isinstance(call.func, ast.Attribute) else []

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from amp_migrate.autocast import bce
 from amp_migrate.autocast.products import Products
 from amp_migrate.autocast.spared.outside import Outside
-from amp_migrate.facts.paths import tail, walk
+from amp_migrate.facts.paths import all_given, tail, walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module
 from amp_migrate.project.reach import reached_by
@@ -107,7 +107,7 @@ class _Spared:
                 counts = any(wide(function, f) for f in factors)
                 narrow += (f for f in factors if not self._is_wide(function, f))
             elif isinstance(node, ast.Call) and not self._is_plain(module, node):
-                given = [*node.args, *(k.value for k in node.keywords)]
+                given = all_given(node)
                 if not self._keeps(function, node, given):
                     return None
                 counts = any(self._is_wide(function, g) for g in given)

@@ -10,7 +10,7 @@ from amp_migrate.check.events.copies import copied
 from amp_migrate.check.events.traces import Label
 from amp_migrate.facts.below import every
 from amp_migrate.facts.constants import is_false, is_none
-from amp_migrate.facts.paths import path, prefixes, tail
+from amp_migrate.facts.paths import called_on, path, prefixes, tail
 from amp_migrate.flow.cfg.points import Kind as PointKind
 from amp_migrate.project import Function, Project
 from amp_migrate.project.reach import reachable
@@ -73,7 +73,7 @@ class Labels:
     def _of_call(
         self, function: Function, call: ast.Call, introduced: frozenset[str]
     ) -> Label | None:
-        receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
+        receiver = called_on(call)
         method = call.func.attr if isinstance(call.func, ast.Attribute) else tail(call)
         if method == "backward" and receiver is not None:
             return self._backward(function, call, receiver, introduced)

@@ -11,7 +11,7 @@ from amp_migrate.check.events.claims import Claims
 from amp_migrate.check.events.sides import Key, Side, changed, differs
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.check.gradients.scaled import backwards
-from amp_migrate.facts.paths import tail
+from amp_migrate.facts.paths import called_on, tail
 from amp_migrate.facts.scopes import targets_of
 from amp_migrate.flow.cfg.points import Kind
 from amp_migrate.project import Function
@@ -66,7 +66,7 @@ def _set_by(stmt: ast.stmt) -> set[str]:
 def _behind(side: Side, function: Function, backward: ast.Call) -> Iterator[_Set]:
     """Yield the statements of a function that set the loss of a backward, one after the other."""
     graph, tree = side.program.graph(function), function.module.tree
-    names = {n.id for n in (*_receiver(backward), *backward.args) if isinstance(n, ast.Name)}
+    names = {n.id for n in (called_on(backward), *backward.args) if isinstance(n, ast.Name)}
     starts: list[ast.AST] = [backward]
     seen: set[ast.AST] = set(starts)
     for node in starts:
@@ -92,7 +92,3 @@ def _scales(stmt: ast.stmt) -> bool:
 
 def _first(node: ast.AST) -> list[ast.expr]:
     return node.args[:1] if isinstance(node, ast.Call) else []
-
-
-def _receiver(call: ast.Call) -> list[ast.expr]:
-    return [call.func.value] if isinstance(call.func, ast.Attribute) else []

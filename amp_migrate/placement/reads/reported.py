@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable, Iterator
 
-from amp_migrate.facts.paths import MUTATORS, all_given, tail, walk
+from amp_migrate.facts.paths import MUTATORS, all_given, called_alone, tail, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.gradients import Use, reads
@@ -123,9 +123,8 @@ def tells_more(
 
     `norms` are variables that hold what was read.
     """
-    teller = (
-        stmt.value.func if isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call) else None
-    )
+    call = called_alone(stmt)
+    teller = call.func if call is not None else None
     passed = {node for part in (*read, teller) if part is not None for node in walk(part)}
     names = (
         node
@@ -173,10 +172,9 @@ def _gradients(project: Project, function: Function) -> Iterator[ast.Attribute]:
 
 def _is_reported(tree: Tree, node: ast.Attribute) -> bool:
     """Tell whether a gradient goes into a call that logs it, and nowhere else."""
-    stmt = tree.statement(node)
-    if not isinstance(stmt, ast.Expr) or not isinstance(stmt.value, ast.Call):
+    call = called_alone(tree.statement(node))
+    if call is None:
         return False
-    call = stmt.value
     given = all_given(call)
     if tail(call) not in _REPORTERS or not any(inside(tree, node, item) for item in given):
         return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from amp_migrate.facts.paths import defs, root
+from amp_migrate.facts.paths import called_on, defs, is_place, root
 from amp_migrate.placement.finding.renamed import at_entry
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import CallSite, Function
@@ -74,7 +74,7 @@ def seen(unit: Unit, own: Step, site: CallSite) -> Step | None:
     if text is None:
         return None
     base = text.partition(".")[0] if text != own.text else ""
-    if text == own.text and _is_place(own.optimizer):
+    if text == own.text and is_place(own.optimizer):
         base = root(own.optimizer) or ""
     rest = text[len(base) :]
     if any(base in defs(stmt) for stmt in own.function.scope.body):
@@ -89,21 +89,12 @@ def seen(unit: Unit, own: Step, site: CallSite) -> Step | None:
     if _is_shared(own, site, base):
         return Step(module, site.function, call, own.optimizer, anchor, text)
     names = own.function.parameters.names
-    receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
+    receiver = called_on(call)
     own_object = bool(names) and site.bound and base == names[0]
-    if receiver is None or not own_object or not _is_place(receiver) or not rest:
+    if receiver is None or not own_object or not is_place(receiver) or not rest:
         return None
     text = module.tree.segment(receiver) + rest
     return Step(module, site.function, call, receiver, anchor, text)
-
-
-def _is_place(node: ast.expr) -> bool:
-    """Tell whether an expression reads variables, attributes and items of one key alone."""
-    while isinstance(node, ast.Attribute | ast.Subscript):
-        if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant):
-            return False
-        node = node.value
-    return isinstance(node, ast.Name)
 
 
 def _anchor(unit: Unit, site: CallSite) -> ast.stmt:

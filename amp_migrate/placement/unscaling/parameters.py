@@ -15,7 +15,7 @@ from amp_migrate.training.origins.meant import in_turns
 
 def parameters_text(unit: Unit, site: Site) -> str:
     """Return the native text for a `master_params` site: ``model.parameters()`` where that is the same list."""
-    optimizer = site.call.args[0] if site.call.args else site.call.keywords[0].value
+    optimizer = all_given(site.call)[0]
     model = _model_of(unit, site, optimizer)
     if model is not None:
         return f"{model}.parameters()"
@@ -122,6 +122,6 @@ def replaced_parameters(unit: Unit, site: Site) -> tuple[str, ast.expr]:
 
 def _is_more(unit: Unit, site: Site, plain: ast.expr) -> bool:
     """Tell whether parameters are not just those of the optimizer of a site, as that is one of several of a loop."""
-    optimizer = site.call.args[0] if site.call.args else site.call.keywords[0].value
+    optimizer = all_given(site.call)[0]
     beside = in_turns(unit.project, site.module, optimizer)
     return bool(beside) and not beside & unit.losses.objects.owners(site.module, plain)

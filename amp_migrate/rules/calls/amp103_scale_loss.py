@@ -24,8 +24,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import partial
 
-from amp_migrate.facts.paths import path
+from amp_migrate.facts.paths import base, named, path
 from amp_migrate.placement.backwards.behind import read_behind
 from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.plan.cannot import Cannot
@@ -107,14 +108,12 @@ def _is_read(block: ScaleLoss) -> bool:
     stack = block.node.items[block.item].optional_vars
     assert isinstance(stack, ast.Name)
 
-    def named(node: ast.AST) -> list[ast.AST]:
-        return [n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == stack.id]
-
+    uses = partial(named, name=stack.id)
     scope = block.site.function.scope
     withs = [n for n in ast.walk(scope) if isinstance(n, ast.With)]
-    opened = [w for w in withs if any(named(i) for i in w.items)]
-    outside = set(named(scope)) - {name for w in opened for name in named(w)}
-    return bool(outside) or len(named(block.node)) > 2
+    opened = [w for w in withs if any(map(uses, w.items))]
+    outside = set(uses(scope)) - {name for w in opened for name in uses(w)}
+    return bool(outside) or len(uses(block.node)) > 2
 
 
 def _is_unscaled(context: Context, block: ScaleLoss) -> bool:
@@ -136,17 +135,9 @@ def _arguments(block: ScaleLoss) -> list[str]:
     ]
 
 
-def _receiver(call: ast.Call) -> ast.AST:
-    """Return the name of the scaled loss in ``scaled_loss.mean().backward()``, or what is computed with it."""
-    node: ast.AST = call.func
-    while isinstance(node, ast.Call | ast.Attribute | ast.Subscript):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return node
-
-
 def _uses(context: Context, block: ScaleLoss) -> Iterator[tuple[ast.Name, bool]]:
     """Yield the uses of the scaled loss in its block, and whether they differentiate it."""
-    receivers = {_receiver(call) for call in block.backwards}
+    receivers = {base(call.func) for call in block.backwards}
     for node in block.uses:
         handed = node is block.written_once
         yield node, handed or node in receivers or _differentiated(context, block, node)

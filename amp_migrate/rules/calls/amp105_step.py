@@ -37,7 +37,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from amp_migrate.facts.paths import path
+from amp_migrate.facts.paths import all_given, path
 from amp_migrate.placement.steps.early import is_early
 from amp_migrate.placement.steps.leaving import exits
 from amp_migrate.placement.steps.stepping import (
@@ -185,7 +185,7 @@ def _step(context: Context, step: Step, *, careful: bool, kept: bool) -> Decisio
     """
     handed_on = is_given_none(context.unit.project, step)
     if (step.call.args or step.call.keywords) and not handed_on:
-        given_one = step.call.args[0] if step.call.args else step.call.keywords[0].value
+        given_one = all_given(step.call)[0]
         name = path(given_one)
         called = f"call {name}()" if name else "run what the closure does"
         raise Cannot(

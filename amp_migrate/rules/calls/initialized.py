@@ -9,7 +9,7 @@ from amp_migrate.apex.choices import without_choice
 from amp_migrate.apex.options import Options
 from amp_migrate.apex.sites import Site
 from amp_migrate.facts.constants import is_none
-from amp_migrate.facts.paths import path, same
+from amp_migrate.facts.paths import named, path, same
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.finding.several import only_infers, trained_by_none, training_before
 from amp_migrate.placement.finding.unit import Unit
@@ -122,11 +122,10 @@ def _never_read(tree: Tree, target: ast.expr) -> bool:
     scope = tree.scope(target)
     if not isinstance(target, ast.Name) or isinstance(scope, ast.Module):
         return False
-    same_name = [n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == target.id]
     kept = any(
         isinstance(n, ast.Global | ast.Nonlocal) and target.id in n.names for n in ast.walk(scope)
     )
-    return not kept and not any(isinstance(n.ctx, ast.Load) for n in same_name)
+    return not kept and not any(isinstance(n.ctx, ast.Load) for n in named(scope, target.id))
 
 
 def _values(options: Options) -> list[ast.expr]:
@@ -205,7 +204,7 @@ def _read_once(site: Site, name: str) -> bool:
     scope = site.function.node
     if scope is None:
         return False
-    uses = [n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == name]
+    uses = named(scope, name)
     outer = [n for n in ast.walk(scope) if isinstance(n, ast.Global | ast.Nonlocal)]
     return len(uses) == 2 and not any(name in n.names for n in outer)
 
@@ -215,7 +214,7 @@ def _reads(project: Project, site: Site, stmt: ast.Assign) -> bool:
     scope, read, module = site.function.node, stmt.value, site.module
     if scope is None or not isinstance(read, ast.Name) or module.scopes.owner(read) is not scope:
         return False
-    others = [n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == read.id]
+    others = named(scope, read.id)
     loads = [n for n in others if n is not read and isinstance(n.ctx, ast.Load | ast.Del)]
     if any(project.function_of(module, n) is not site.function for n in others):
         return False

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from amp_migrate.apex.sites import Kind
 from amp_migrate.availability.installed import imports_apex, looks
 from amp_migrate.facts.constants import is_none, string
-from amp_migrate.facts.paths import defs, imported_name, path, root, sets
+from amp_migrate.facts.paths import called_alone, defs, imported_name, path, root, sets
 from amp_migrate.facts.scopes import targets_of
 from amp_migrate.plan.model import Decision, Drop, Edit, Hoist, Replace, ReplaceExpression, Status
 from amp_migrate.project.order import in_branch
@@ -199,9 +199,9 @@ def _vanishes(context: FileContext, stmt: ast.stmt) -> bool:
     if isinstance(stmt, ast.Assign | ast.AnnAssign):
         flags = context.availability.flags
         return all(isinstance(t, ast.Name) and t.id in flags for t in targets_of(stmt))
-    if isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call):
+    if (call := called_alone(stmt)) is not None:
         texts = (string(part) for part in ast.walk(stmt))
-        extends = (path(stmt.value.func) or "").startswith("sys.path.")
+        extends = (path(call.func) or "").startswith("sys.path.")
         return extends and any("apex" in text for text in texts if text is not None)
     return isinstance(stmt, ast.Pass)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from amp_migrate.facts.constants import string
 from amp_migrate.facts.imports import last_name
-from amp_migrate.facts.paths import imported_name, sets
+from amp_migrate.facts.paths import imported_name, named, sets
 from amp_migrate.facts.scopes import Scopes
 from amp_migrate.facts.tree import FunctionNode, Tree
 from amp_migrate.plan.model import Drop, DropImportedName, Edit, Replace
@@ -196,5 +196,4 @@ def _called(call: ast.Call) -> str:
 
 
 def _loads(function: ast.AST, name: str) -> bool:
-    named = (n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == name)
-    return any(isinstance(n.ctx, ast.Load) for n in named)
+    return any(isinstance(n.ctx, ast.Load) for n in named(function, name))

@@ -26,6 +26,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.facts.paths import called_alone
 from amp_migrate.placement.reads.zeroing import windows
 from amp_migrate.plan.model import Decision, Status
 from amp_migrate.project import Module, Project
@@ -54,9 +55,8 @@ def decide(context: Context) -> Iterator[Decision]:
 
 
 def _steps_schedule(project: Project, module: Module, stmt: ast.stmt) -> bool:
-    func = (
-        stmt.value.func if isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call) else None
-    )
+    call = called_alone(stmt)
+    func = call.func if call is not None else None
     if not isinstance(func, ast.Attribute) or func.attr != "step":
         return False
     return is_schedule(project, module, func.value)

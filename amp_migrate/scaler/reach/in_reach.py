@@ -8,7 +8,8 @@ from functools import partial
 
 from amp_migrate.facts.paths import is_attribute_of, path, variables
 from amp_migrate.facts.scopes import ScopeNode, targets_of
-from amp_migrate.project import CallSite, Class, Function, Module, Project
+from amp_migrate.project import Class, Function, Module, Project
+from amp_migrate.project.reach import on_own
 from amp_migrate.project.relatives import family
 from amp_migrate.project.rounds import may_follow, points_of
 from amp_migrate.scaler.reach.foreign import may_be_foreign
@@ -172,9 +173,4 @@ def on_self(project: Project, function: Function, node: ast.AST) -> bool:
     if not function.parameters.names or function.parameters.names[0] in roots:
         return bool(function.parameters.names)
     calls = project.callers(function)
-    return bool(calls) and all(_of_own_object(call) for call in calls)
-
-
-def _of_own_object(call: CallSite) -> bool:
-    func = call.call.func
-    return isinstance(func, ast.Attribute) and call.function.is_receiver(func.value)
+    return bool(calls) and all(map(on_own, calls))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from amp_migrate.facts.closure import spread
 from amp_migrate.facts.constants import string
-from amp_migrate.facts.paths import looked_up, same, tail, walk
+from amp_migrate.facts.paths import called_on, looked_up, same, tail, walk
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.once import once
@@ -155,7 +155,7 @@ def sets_any(node: ast.AST) -> ast.expr | None:
         return None
     if tail(node) == "setattr" and len(node.args) == 3:
         return node.args[0] if string(node.args[1]) is None else None
-    held = node.func.value if isinstance(node.func, ast.Attribute) else None
+    held = called_on(node)
     given = [*node.args, *(k.value for k in node.keywords if k.arg is None)]
     told = tail(node) != "update" or all(isinstance(g, ast.Dict) for g in given)
     return None if told or held is None else attributes_of(held)

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import product
 from typing import NamedTuple
 
-from amp_migrate.facts.paths import all_given, is_super, outward, tail
+from amp_migrate.facts.paths import all_given, called_on, is_super, outward, tail
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.forwards.given import Given, is_module_class
 from amp_migrate.training.forwards.handed import Handed, Run
@@ -156,7 +156,7 @@ class Sharing:
         sites = self._project.calls_of(function) if given & {*names} else []
         for site in sites:
             arguments = self._project.arguments(site, function)
-            made = site.call if site.constructor else _receiver(site.call)
+            made = site.call if site.constructor else called_on(site.call)
             if function.receiver is not None and made is not None:
                 arguments = {**arguments, function.receiver: made}
             ends = [
@@ -189,7 +189,3 @@ def _variable(function: Function, node: ast.expr) -> str:
     if is_super(end):
         return function.receiver or ""
     return end.id if isinstance(end, ast.Name) else ""
-
-
-def _receiver(call: ast.Call) -> ast.expr | None:
-    return call.func.value if isinstance(call.func, ast.Attribute) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.facts.paths import called_on
 from amp_migrate.project import Anonymous, Function, Module, Project
 from amp_migrate.training.bindings import returned
 from amp_migrate.training.objects import Objects
@@ -66,7 +67,7 @@ class Scale:
                 return
         callees = self._project.callees(call)
         if not callees:
-            receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
+            receiver = called_on(call)
             inside = [*call.args, *([receiver] if receiver is not None else [])]
             yield any(True in set(self._scaled(function, part, seen)) for part in inside)
         for callee in callees:

@@ -14,7 +14,7 @@ from amp_migrate.check.statements.coming.native import Native
 from amp_migrate.check.statements.parts import Held, Part, decorators, parts, without
 from amp_migrate.facts.below import children, every
 from amp_migrate.facts.constants import is_none, string
-from amp_migrate.facts.paths import acts, calls_anything, tail
+from amp_migrate.facts.paths import acts, all_given, calls_anything, tail, variables
 from amp_migrate.facts.scopes import assigned, targets_of
 from amp_migrate.project import Function
 from amp_migrate.project.reach import where_named
@@ -147,7 +147,7 @@ class _Brought:
 
     def _of_call(self, function: Function, call: ast.Call) -> list[ast.expr] | None:
         """Return what a call is given and called on, if it does nothing of its own, or something of AMP."""
-        given = [*call.args, *(k.value for k in call.keywords)]
+        given = all_given(call)
         module, func = function.module, call.func
         if isinstance(func, ast.Attribute):
             looks_up = func.attr == "get" and bool(given) and string(given[0]) is not None
@@ -257,12 +257,12 @@ class _Brought:
 
     def _is_rewritten(self, node: Part) -> bool:
         """Tell whether a rule of the run writes something else for what the old text did with the same object."""
-        roots = {n.id for n in every(node) if isinstance(n, ast.Name)}
+        roots = variables(node)
         return any(
             self._claims.rewrite(
                 Place(function.module.path, part.lineno), part.end_lineno or part.lineno
             )
-            and not roots.isdisjoint(n.id for n in every(part) if isinstance(n, ast.Name))
+            and not roots.isdisjoint(variables(part))
             for function, part in self._lost
         )
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Site
-from amp_migrate.facts.paths import tail
+from amp_migrate.facts.paths import named, tail
 from amp_migrate.plan.model import ReplaceExpression
 from amp_migrate.project import Module
 from amp_migrate.rules.base import FileContext
@@ -88,7 +88,7 @@ def _holds_types(
     if isinstance(scope, ast.Module | ast.ClassDef):
         reads = list(mentions(context, module, target.id))
     else:
-        names = (n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == target.id)
+        names = named(scope, target.id)
         reads = [(module, n) for n in names if isinstance(n.ctx, ast.Load)]
     return all(
         isinstance(node, ast.expr) and _names_type(context, where, node, seen | {target.id})
