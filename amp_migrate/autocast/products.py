@@ -15,11 +15,11 @@ from amp_migrate.training.region import Region
 
 _PRODUCTS = frozenset(
     {
-        "addbmm", "addmm", "addmv", "addr", "baddbmm", "bilinear", "bmm", "chain_matmul", "conv1d", "conv2d", "conv3d",
+        "addbmm", "addmm", "addmv", "addr", "baddbmm", "bilinear", "bmm", "conv1d", "conv2d", "conv3d",
         "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "linear", "matmul", "mm", "mv",
     }
 )  # fmt: skip
-_SUMS = frozenset({"einsum", "tensordot"})
+_SUMS = frozenset({"chain_matmul", "einsum"})
 _METHODS = frozenset({"addmm", "addmv", "addr", "baddbmm", "bmm", "matmul", "mm", "mv"})
 _SHAPES = SHAPES | {"float", "t"}
 _PACKAGES = frozenset({"torch", "torch.nn.functional"})

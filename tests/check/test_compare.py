@@ -64,6 +64,7 @@ from check.flags.static_arms import STATIC_ARMS
 from check.flags.unpacked import ASKED_AT_RUN_TIME, UNPACKED, UNPACKED_OTHERWISE
 from check.outputs.measured import MEASURED
 from check.outputs.products import PRODUCTS
+from check.outputs.unlisted import UNLISTED
 from check.quiet.answers import ANSWERS
 from check.quiet.brought_optimizers import BROUGHT_OPTIMIZERS
 from check.quiet.halved_flags import HALVED_FLAGS
@@ -97,6 +98,7 @@ EVERY = (
     *TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS, *CLAIMED, *HELPERS, *PRESENT, *ROUNDABOUT, *ACROSS_FILES,
     *SWITCHED, *DISABLED, *HOLDERS, *ROUNDS, *TEACHERS, *SPOILT, *VALIDATING, *GUARDED_CALLS, *SAME_NAMES,
     *BEHIND, *INSIDE, *MEASURED, *STEPPED, *EARLY, *SPEEDS, *ANEW, *SET_UP_AGAIN, *TURNED_OFF, *MOVED, *PLAIN, *PRODUCTS,
+    *UNLISTED,
     *DONE, *PLACEHOLDERS,
     *SHARED_WEIGHTS, *MADE_ANEW, *WHOLE_RESULTS, KEPT, *KEPT_BY, *UNPACKED, *IN_CLOSURES, *ADVERSARIES, *AGENTS,
     *DISTILLING, *FINETUNING, *REARRANGED, *STAYING, *LATER, *OPENED,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from amp_migrate.autocast.products import Products
 from amp_migrate.autocast.spared.outside import Outside
 from amp_migrate.facts.paths import all_given, tail, walk
 from amp_migrate.placement.finding.unit import Unit
-from amp_migrate.project import Function, Module
+from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.reach import reached_by
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.beliefs import METHODS_WITHOUT_CASTS, SHAPES
@@ -21,9 +21,9 @@ from amp_migrate.training.forwards.forwards import Forward
 from amp_migrate.training.region import Region, run_in
 from amp_migrate.training.types.settled import RETYPES
 
-_LATER = (ast.Await, ast.Yield, ast.YieldFrom, ast.Lambda)
+LATER = (ast.Await, ast.Yield, ast.YieldFrom, ast.Lambda)
 _SHAPES = SHAPES | {"t", "T"}
-_REDUCES = frozenset({"abs", "exp", "log", "max", "mean", "min", "norm", "pow", "sqrt", "sum"})
+REDUCES = frozenset({"abs", "exp", "log", "max", "mean", "min", "norm", "pow", "sqrt", "sum"})
 
 
 class Spared(NamedTuple):
@@ -87,9 +87,7 @@ class _Spared:
 
     @cached_property
     def _nodes(self) -> list[tuple[Function, ast.AST]]:
-        own = [(r.function, n) for r in self._regions for s in r.statements() for n in walk(s)]
-        run = run_in(self._project, self._regions)
-        return [*own, *((f, n) for f in sorted(run, key=_place) for n in f.own_nodes)]
+        return nodes_of(self._project, self._regions)
 
     def _apart(
         self,
@@ -117,7 +115,7 @@ class _Spared:
             if any(isinstance(up, bce.NOT_ALWAYS) for up in module.tree.expressions(node)):
                 return None
             first = first or (node if counts else None)
-        if first is None or any(isinstance(n, _LATER) for n in walk(statement)):
+        if first is None or any(isinstance(n, LATER) for n in walk(statement)):
             return None
         kept = tuple(f for f in dict.fromkeys(narrow) if self._is_narrow(function, f))
         return Spared(function, statement, first, True, kept)
@@ -138,7 +136,7 @@ class _Spared:
         if name is not None:
             return name.startswith("torch.") and not name.startswith("torch.nn.modules")
         if isinstance(call.func, ast.Attribute):
-            return call.func.attr in METHODS_WITHOUT_CASTS | _REDUCES | {"register_buffer"}
+            return call.func.attr in METHODS_WITHOUT_CASTS | REDUCES | {"register_buffer"}
         return isinstance(call.func, ast.Name) and hasattr(builtins, call.func.id)
 
     def _differs(self, function: Function, node: ast.AST) -> bool:
@@ -200,6 +198,13 @@ class _Spared:
         )
 
 
+def nodes_of(project: Project, regions: Collection[Region]) -> list[tuple[Function, ast.AST]]:
+    """Return the nodes that some regions run, in themselves and in what they call, each with its function."""
+    own = [(r.function, n) for r in regions for s in r.statements() for n in walk(s)]
+    run = run_in(project, regions)
+    return [*own, *((f, n) for f in sorted(run, key=place_of) for n in f.own_nodes)]
+
+
 def _widens(node: ast.expr) -> bool:
     """Tell whether an expression is made fp32 where it stands: ``x.float()``, ``x.float().t()``."""
     while isinstance(node, ast.Call | ast.Attribute):
@@ -214,5 +219,6 @@ def _widens(node: ast.expr) -> bool:
     return False
 
 
-def _place(function: Function) -> tuple[str, int]:
+def place_of(function: Function) -> tuple[str, int]:
+    """Return where a function begins."""
     return function.module.path, function.node.lineno if function.node is not None else 0

@@ -16,6 +16,7 @@ from amp_migrate.check.casts.again import Again
 from amp_migrate.check.casts.callables import Replaced, counterparts, spelled
 from amp_migrate.check.casts.casting import Casting, Casts, typed_anew
 from amp_migrate.check.casts.computing.products import Operators
+from amp_migrate.check.casts.computing.unlisted import Unpatched
 from amp_migrate.check.casts.computing.wide import Wide
 from amp_migrate.check.casts.conditions.entries import Entries
 from amp_migrate.check.casts.conditions.joined import joined
@@ -168,6 +169,8 @@ class Forwards:
         operators = Operators(self.old, self.new, self.networks)
         yield from operators.uncast(apex, starts, native, begun)
         yield from operators.recast(starts, native, begun, self.claims)
+        unpatched = Unpatched(self.old, self.new, self.networks)
+        yield from unpatched.recast(native, self._same([*entries, *behind]), self.claims)
         wide = Wide(self.old, self.new, self.networks)
         yield from wide.uncast(apex, starts, native, begun, self.claims)
         if item.trains and is_scaled(self.old, item):

@@ -1,12 +1,17 @@
-"""What O2 and O3 left in fp32 is no product in fp16 now.
+"""What Apex left in fp32 is no product in fp16 now.
 
 ## What it does
+Puts a statement under `autocast(enabled=False)` that multiplies fp32 values by a function which O1 had on no list, as
+`torch.einsum` of what `F.normalize` or `.float()` gave. Where more stands in the statement, or the values are fp32 in some runs
+or calls alone, a note says so.
+
 Where the program chooses O2 or O3, puts a statement under `autocast(enabled=False)` that multiplies what the networks hand
 out, or what the source makes fp32 (`x.float()`), or that hands such fp32 to a function that multiplies. Where more stands in
 the statement, or a network runs that Apex was not given, a note says so. Where the level is chosen at run time, one note
 names all of these. A note also names each copy of a network that is run: Apex left it in fp32, or ran the network itself in its place.
 
 ## Why
+O1 patches the functions on its lists, and `torch.einsum`, `torch.linalg.multi_dot` and `F.scaled_dot_product_attention` are on none.
 O2 casts the networks that `amp.initialize` is given, and hands out fp32. Autocast casts every product in its blocks,
 whatever is multiplied, and makes it fp16 again.
 
@@ -31,15 +36,18 @@ from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.autocast.disabled import Disabled
 from amp_migrate.autocast.spared.copies import Copied, copied
 from amp_migrate.autocast.spared.statements import Spared, spared
+from amp_migrate.autocast.spared.unlisted import left_by_o1
 from amp_migrate.placement.finding.networks import casts_these_alone
 from amp_migrate.plan.cannot import place_of
 from amp_migrate.plan.model import Decision, Edit, ReplaceExpression, Status, Wrap
 from amp_migrate.project.order import position
 from amp_migrate.rules.autocast.evaluation_places import cast_at
 from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.training.region import Region
+from amp_migrate.training.types.unlisted import has_unlisted
 from amp_migrate.words import plural
 
-RULE = Rule("AMP123", "what O2 and O3 left in fp32 stays so", Safety.FAITHFUL, order=19)
+RULE = Rule("AMP123", "what Apex left in fp32 stays so", Safety.FAITHFUL, order=19)
 
 _MOST = 4  # places that a note names
 _ATOMS = ast.Name | ast.Attribute | ast.Call | ast.Subscript
@@ -48,20 +56,57 @@ _ATOMS = ast.Name | ast.Attribute | ast.Call | ast.Subscript
 def decide(context: Context) -> Iterator[Decision]:
     """Keep products of what was fp32 out of the casts, and name what cannot be kept."""
     high = _high(context)
-    if context.casts.never or not high:
+    unlisted = not casts_these_alone(context.unit) and has_unlisted(context.unit.project)
+    if context.casts.never or not (high or unlisted):
         return
     disabled = Disabled(context.unit)
-    asked = context.evaluations()
-    regions = [*context.unit.regions, *asked, *cast_at(context, asked, disabled).regions]
-    regions = [r for r in regions if not disabled.holds(r)]
+    asked = [r for r in context.evaluations() if not disabled.holds(r)]
+    moved = cast_at(context, asked, disabled).regions
+    regions = [r for r in (*context.unit.regions, *asked, *moved) if not disabled.holds(r)]
+    apart: set[ast.stmt] = set()
+    if unlisted:
+        left = left_by_o1(context.unit, regions, disabled)
+        apart = {each.statement for each in left.sure if each.apart}
+        for together in _neighbours([each for each in left.sure if each.apart]):
+            yield _kept(context, together)
+        yield from (_told(context, each, "O1") for each in left.sure if not each.apart)
+        if left.unsure:
+            yield _unsure(context, left.unsure)
+    if high:
+        yield from _of_networks(context, high, regions, apart)
+
+
+def _of_networks(
+    context: Context, high: list[Site], regions: list[Region], done: set[ast.stmt]
+) -> Iterator[Decision]:
+    """Keep what O2 and O3 left in fp32 out of the casts, but for what is done for O1, and name what cannot be kept."""
     yield from (_copy(context, high, each) for each in copied(context.unit, regions))
-    found = spared(context.unit, regions)
+    found = [each for each in spared(context.unit, regions) if each.statement not in done]
     if not casts_these_alone(context.unit):
         yield from _told_of_levels(context, high, found)
         return
     for together in _neighbours([each for each in found if each.apart]):
         yield _kept(context, together)
-    yield from (_told(context, each) for each in found if not each.apart)
+    levels = {o.level for o in context.unit.options.values() if o.level}
+    told = (each for each in found if not each.apart)
+    yield from (_told(context, each, " and ".join(sorted(levels))) for each in told)
+
+
+def _unsure(context: Context, found: list[Spared]) -> Decision:
+    """Say once of products on no list of O1 that their operands decided."""
+    each = found[0]
+    message = f"where this{_others(found)} gets fp32, O1 left it so, having it on no list; under autocast it multiplies in fp16"
+    off = context.spelling.autocast("False")
+    advice = f"where fp16 is too small or too coarse for it, compute it under `with {off}:`"
+    return decision(RULE, Status.NOTE, each.function.module, each.node, message, advice=advice)
+
+
+def _others(found: list[Spared]) -> str:
+    """Return the other places that a note on the first one names."""
+    places = list(dict.fromkeys(_spoken_place(found[0], other) for other in found[1:]))
+    if len(places) > _MOST:
+        places = [*places[:_MOST], plural(len(places) - _MOST, "other place")]
+    return f" (and {', '.join(places)})" if places else ""
 
 
 def _high(context: Context) -> list[Site]:
@@ -77,11 +122,9 @@ def _told_of_levels(context: Context, high: list[Site], found: list[Spared]) -> 
         return
     where, name = _levels(context, high)
     each = found[0]
-    places = list(dict.fromkeys(_spoken_place(each, other) for other in found[1:]))
-    if len(places) > _MOST:
-        places = [*places[:_MOST], plural(len(places) - _MOST, "other place")]
-    more = f" (and {', '.join(places)})" if places else ""
-    message = f"{where}, Apex left this{more} in fp32; under autocast it multiplies in fp16"
+    message = (
+        f"{where}, Apex left this{_others(found)} in fp32; under autocast it multiplies in fp16"
+    )
     on_one = any("O1" in context.unit.options[site].levels for site in high)
     text = "False" if not on_one else f'{name} == "O1"' if name else "..."
     on = context.spelling.autocast(text)
@@ -152,8 +195,7 @@ def _kept(context: Context, together: list[Spared]) -> Decision:
     return decision(RULE, Status.ROUTINE, module, together[0].node, message, edits)
 
 
-def _told(context: Context, each: Spared) -> Decision:
-    level = " and ".join(sorted({o.level for o in context.unit.options.values() if o.level}))
+def _told(context: Context, each: Spared, level: str) -> Decision:
     message = f"Apex left this in fp32 at {level}; under autocast it multiplies in fp16"
     off = context.spelling.autocast("False")
     advice = f"where fp16 is too small or too coarse for it, compute it of `.float()` inputs under `with {off}:`"
