@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from amp_migrate.equivalence.reference.fused.base import FusedOptimizer
+from amp_migrate.equivalence.reference.fused.base import FusedOptimizer, Values
 
 
 class FusedAdagrad(FusedOptimizer):
@@ -28,13 +29,7 @@ class FusedAdagrad(FusedOptimizer):
         super().__init__(params, defaults, set_grad_none)
         self.adagrad_w_mode = adagrad_w_mode
 
-    def _update_one(
-        self,
-        state: dict[str, Any],
-        group: dict[str, Any],
-        weight: torch.Tensor,
-        grad: torch.Tensor,
-    ) -> None:
+    def _update_one(self, state: Values, group: Values, weight: Tensor, grad: Tensor) -> None:
         lr, decay = group["lr"], group["weight_decay"]
         before = weight.clone()
         if decay != 0 and not self.adagrad_w_mode:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from amp_migrate.equivalence.reference.fused.base import FusedOptimizer, bias_corrections
+from amp_migrate.equivalence.reference.fused.base import FusedOptimizer, Values, bias_corrections
 
 
 class FusedAdam(FusedOptimizer):
@@ -53,13 +54,7 @@ class FusedAdam(FusedOptimizer):
             return weight
         return self._masters.setdefault(param, weight.clone())
 
-    def _update_one(
-        self,
-        state: dict[str, Any],
-        group: dict[str, Any],
-        weight: torch.Tensor,
-        grad: torch.Tensor,
-    ) -> None:
+    def _update_one(self, state: Values, group: Values, weight: Tensor, grad: Tensor) -> None:
         # In the order of torch.optim's own operations: the same bits as AdamW and Adam.
         if not state:
             state["exp_avg"] = torch.zeros_like(weight)

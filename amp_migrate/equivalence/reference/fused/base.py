@@ -7,6 +7,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
+from torch import Tensor
+
+Values = dict[str, Any]
+"""The state of a parameter, or the settings of a group."""
 
 
 class FusedOptimizer(torch.optim.Optimizer, abc.ABC):
@@ -34,13 +38,7 @@ class FusedOptimizer(torch.optim.Optimizer, abc.ABC):
         return loss
 
     @abc.abstractmethod
-    def _update_one(
-        self,
-        state: dict[str, Any],
-        group: dict[str, Any],
-        weight: torch.Tensor,
-        grad: torch.Tensor,
-    ) -> None:
+    def _update_one(self, state: Values, group: Values, weight: Tensor, grad: Tensor) -> None:
         """Update `state` and `weight`, in place, all fp32."""
 
     def _update(self) -> None:
@@ -52,7 +50,7 @@ class FusedOptimizer(torch.optim.Optimizer, abc.ABC):
             for param in self._used(group):
                 self._update_parameter(group, param)
 
-    def _update_parameter(self, group: dict[str, Any], param: torch.Tensor) -> None:
+    def _update_parameter(self, group: Values, param: torch.Tensor) -> None:
         weight, grad = self._weight(param), gradient(param)
         state = self.state[param]
         for name in self.rounded_state:
@@ -69,7 +67,7 @@ class FusedOptimizer(torch.optim.Optimizer, abc.ABC):
         """The parameter itself if it is fp32, else a copy."""
         return param.detach().float()
 
-    def _used(self, group: dict[str, Any]) -> Iterator[torch.Tensor]:
+    def _used(self, group: Values) -> Iterator[torch.Tensor]:
         for param in group["params"]:
             if param.grad is None:
                 continue
@@ -84,7 +82,7 @@ def gradient(param: torch.Tensor) -> torch.Tensor:
     return param.grad.detach().float()
 
 
-def bias_corrections(group: dict[str, Any]) -> tuple[float, float]:
+def bias_corrections(group: Values) -> tuple[float, float]:
     """`1 - beta ** step` for both betas, or 1 without bias correction."""
     if not group["bias_correction"]:
         return 1.0, 1.0

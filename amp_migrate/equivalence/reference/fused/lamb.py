@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from amp_migrate.equivalence.reference.fused.base import (
     FusedOptimizer,
+    Values,
     bias_corrections,
     gradient,
     l2_norm,
@@ -58,13 +60,7 @@ class FusedLAMB(FusedOptimizer):
         self._divisor = self._clip_divisor()
         super()._update()
 
-    def _update_one(
-        self,
-        state: dict[str, Any],
-        group: dict[str, Any],
-        weight: torch.Tensor,
-        grad: torch.Tensor,
-    ) -> None:
+    def _update_one(self, state: Values, group: Values, weight: Tensor, grad: Tensor) -> None:
         update = self._direction(state, group, weight, grad / self._divisor)
         weight.sub_(self._rate(group, weight, update) * update)
 
@@ -77,11 +73,7 @@ class FusedLAMB(FusedOptimizer):
         return norm / limit if norm > limit else 1.0
 
     def _direction(
-        self,
-        state: dict[str, Any],
-        group: dict[str, Any],
-        weight: torch.Tensor,
-        grad: torch.Tensor,
+        self, state: Values, group: Values, weight: Tensor, grad: Tensor
     ) -> torch.Tensor:
         if not state:
             state["exp_avg"] = torch.zeros_like(weight)
@@ -99,7 +91,7 @@ class FusedLAMB(FusedOptimizer):
         return update + decay * weight if self.adam_w_mode else update
 
     def _rate(
-        self, group: dict[str, Any], weight: torch.Tensor, update: torch.Tensor
+        self, group: Values, weight: torch.Tensor, update: torch.Tensor
     ) -> float | torch.Tensor:
         lr: float = group["lr"]
         if not self.use_nvlamb and group["weight_decay"] == 0:

@@ -5,8 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from amp_migrate.equivalence.reference.fused.base import FusedOptimizer, bias_corrections, l2_norm
+from amp_migrate.equivalence.reference.fused.base import (
+    FusedOptimizer,
+    Values,
+    bias_corrections,
+    l2_norm,
+)
 
 
 class FusedNovoGrad(FusedOptimizer):
@@ -50,17 +56,11 @@ class FusedNovoGrad(FusedOptimizer):
         super().__init__(params, defaults, set_grad_none)
         self.reg_inside_moment = reg_inside_moment
 
-    def _update_one(
-        self,
-        state: dict[str, Any],
-        group: dict[str, Any],
-        weight: torch.Tensor,
-        grad: torch.Tensor,
-    ) -> None:
+    def _update_one(self, state: Values, group: Values, weight: Tensor, grad: Tensor) -> None:
         self._blend_norm(state, group, grad)
         self._move(state, group, weight, grad)
 
-    def _blend_norm(self, state: dict[str, Any], group: dict[str, Any], grad: torch.Tensor) -> None:
+    def _blend_norm(self, state: Values, group: Values, grad: torch.Tensor) -> None:
         beta2 = group["betas"][1]
         norm = l2_norm(grad) if group["norm_type"] == 2 else grad.abs().max()
         if "exp_avg_sq" not in state:
@@ -72,13 +72,7 @@ class FusedNovoGrad(FusedOptimizer):
         else:
             state["exp_avg_sq"] = beta2 * last + (1 - beta2) * norm
 
-    def _move(
-        self,
-        state: dict[str, Any],
-        group: dict[str, Any],
-        weight: torch.Tensor,
-        grad: torch.Tensor,
-    ) -> None:
+    def _move(self, state: Values, group: Values, weight: Tensor, grad: Tensor) -> None:
         average = state.setdefault("exp_avg", torch.zeros_like(weight))
         beta1 = group["betas"][0]
         correction1, correction2 = bias_corrections(group)

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from amp_migrate.equivalence.reference.fp16.convert import copy_params
 from amp_migrate.equivalence.reference.fused.adam import FusedAdam
-from amp_migrate.equivalence.reference.fused.base import bias_corrections
+from amp_migrate.equivalence.reference.fused.base import Values, bias_corrections
 
 Groups = Sequence[Sequence[torch.Tensor | None]]
 
@@ -62,13 +63,7 @@ class FusedAdamOfBoth(FusedAdam):
                 param.grad = None
         return None
 
-    def _update_one(
-        self,
-        state: dict[str, Any],
-        group: dict[str, Any],
-        weight: torch.Tensor,
-        grad: torch.Tensor,
-    ) -> None:
+    def _update_one(self, state: Values, group: Values, weight: Tensor, grad: Tensor) -> None:
         if not self._scaled:
             super()._update_one(state, group, weight, grad)
             return

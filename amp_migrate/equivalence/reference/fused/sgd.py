@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
+from torch import Tensor
 from torch.optim.optimizer import required
 
-from amp_migrate.equivalence.reference.fused.base import FusedOptimizer
+from amp_migrate.equivalence.reference.fused.base import FusedOptimizer, Values
 
 
 class FusedSGD(FusedOptimizer):
@@ -47,13 +47,7 @@ class FusedSGD(FusedOptimizer):
         self.wd_after_momentum = wd_after_momentum
         self.materialize_master_grads = materialize_master_grads
 
-    def _update_one(
-        self,
-        state: dict[str, Any],
-        group: dict[str, Any],
-        weight: torch.Tensor,
-        grad: torch.Tensor,
-    ) -> None:
+    def _update_one(self, state: Values, group: Values, weight: Tensor, grad: Tensor) -> None:
         decay, momentum = group["weight_decay"], group["momentum"]
         if decay != 0 and not self.wd_after_momentum:
             grad = grad.add(weight, alpha=decay)
