@@ -37,25 +37,17 @@ class Additions:
     def threads(self, now: list[Training], planned: list[Finding]) -> list[Finding]:
         """Return what is said about threads of the program, given what is planned."""
         cast = [(f.path, f.span.line) for f in planned if f.code in ("AMP502", "AMP503")]
-        found = []
-        for hazard in self.parallel.threads(now, cast):
-            place = hazard.module.path, hazard.module.tree.span(hazard.node)
-            found.append(Finding(*place, hazard.code, Status.NOTE, hazard.message, hazard.advice))
-        return found
+        return [hazard.finding() for hazard in self.parallel.threads(now, cast)]
 
     def write(self, now: list[Training], drafts: dict[Module, Draft]) -> list[Finding]:
         """Write for some trainings; return what is said about it."""
         found = []
         for hazard in self._hazards.mend(now, drafts):
             status = Status.ROUTINE if hazard.code == "AMP510" else Status.NOTE
-            place = hazard.module.path, hazard.module.tree.span(hazard.node)
-            found.append(Finding(*place, hazard.code, status, hazard.message, hazard.advice))
-        for hazard in self._hazards.schedulers(now):
-            place = hazard.module.path, hazard.module.tree.span(hazard.node)
-            found.append(Finding(*place, hazard.code, Status.NOTE, hazard.message, hazard.advice))
-        for hazard, _ in () if self._scaled else self.parallel.forwards(now):
-            place = hazard.module.path, hazard.module.tree.span(hazard.node)
-            found.append(Finding(*place, hazard.code, Status.NOTE, hazard.message))
+            found.append(hazard.finding(status))
+        found += [hazard.finding() for hazard in self._hazards.schedulers(now)]
+        if not self._scaled:
+            found += [hazard.finding() for hazard, _ in self.parallel.forwards(now)]
         for training in now if self._scaled else ():
             for held, said in self._checkpoints.write(training, drafts):
                 place = held.module.path, held.module.tree.span(held.node)

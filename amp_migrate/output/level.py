@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from amp_migrate.plan.model import Status
+from amp_migrate.plan.model import Finding, Status
+from amp_migrate.report import Report
 
 LEVELS = {
     Status.LEFT: "error",
@@ -10,5 +11,10 @@ LEVELS = {
     Status.MIGRATED: "warning",
     Status.NOTE: "note",
 }
-STANDING = frozenset({Status.LEFT, Status.NOTE})
-"""What still holds when the changes are written."""
+_STANDING = frozenset({Status.LEFT, Status.NOTE})
+
+
+def told(report: Report) -> list[Finding]:
+    """Return the findings that are told: those that still hold where the changes are written."""
+    levels = _STANDING if report.written else LEVELS.keys()
+    return [item for item in report.findings if item.status in levels]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from amp_migrate.plan.model import Finding, Status
 from amp_migrate.project import Module
 
 
@@ -17,3 +18,8 @@ class Hazard:
     node: ast.expr
     message: str
     advice: str = ""
+
+    def finding(self, status: Status = Status.NOTE) -> Finding:
+        """Return what is said about it."""
+        place = self.module.path, self.module.tree.span(self.node)
+        return Finding(*place, self.code, status, self.message, self.advice)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amp_migrate.output.level import LEVELS, STANDING
+from amp_migrate.output.level import LEVELS, told
 from amp_migrate.output.place import Places
 from amp_migrate.plan.model import Finding, Status
 from amp_migrate.report import Problem, Report
@@ -21,9 +21,7 @@ _VERBS = ("becomes", "goes", "moves", "passes", "imports")
 def github(report: Report) -> str:
     """Return the annotations; a migration that is already written needs none."""
     places = Places(report)
-    told = STANDING if report.written else LEVELS.keys()
-    findings = [item for item in report.findings if item.status in told]
-    lines = [*(_annotation(item, places) for item in findings), *map(_problem, report.problems)]
+    lines = [*(_annotation(item, places) for item in told(report)), *map(_problem, report.problems)]
     return "".join(line + "\n" for line in lines)
 
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from amp_migrate import __version__
 from amp_migrate.output.explain import first_paragraph
-from amp_migrate.output.level import LEVELS, STANDING
+from amp_migrate.output.level import LEVELS, told
 from amp_migrate.output.place import Places, Where
 from amp_migrate.plan.model import Finding
 from amp_migrate.report import Problem, Report
@@ -24,8 +24,7 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 def sarif(report: Report) -> str:
     """Return the log of the run; a migration that is already written is no result any more."""
-    told = STANDING if report.written else LEVELS.keys()
-    findings = [item for item in report.findings if item.status in told]
+    findings = told(report)
     run = {
         "tool": {"driver": _driver({item.code for item in findings})},
         "invocations": [
