@@ -121,12 +121,14 @@ class Function:
         return tuple(every(self.scope))
 
     @property
+    def outward(self) -> list[Function]:
+        """The function and those that it stands in, inner ones first."""
+        return [self, *(self.parent.outward if self.parent is not None else ())]
+
+    @property
     def method(self) -> Function:
         """The method that it is or stands in; the outermost function around it where that is none."""
-        found = self
-        while found.cls is None and found.parent is not None:
-            found = found.parent
-        return found
+        return next((f for f in self.outward if f.cls is not None), self.outward[-1])
 
     @property
     def class_around(self) -> Class | None:
@@ -147,8 +149,7 @@ class Function:
     @property
     def receivers(self) -> tuple[str, ...]:
         """The names of the objects whose methods the function is and stands in, inner first."""
-        around = self.parent.receivers if self.parent is not None else ()
-        return around if self.receiver is None else (self.receiver, *around)
+        return tuple(f.receiver for f in self.outward if f.receiver is not None)
 
     def is_receiver(self, node: ast.AST | None) -> bool:
         """Tell whether an expression is the object whose method the function is."""

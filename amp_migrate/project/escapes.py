@@ -252,12 +252,5 @@ def _in_collection(module: Module, node: ast.AST) -> str:
 
 def _forwarding_decorator(function: Function) -> bool:
     """Tell whether a decorator of the project gives a wrapper that passes on whatever it gets."""
-    inner = [f for f in function.module.functions.values() if _inside(f, function)]
+    inner = [f for f in function.module.functions.values() if function in f.outward[1:]]
     return any(f.parameters.vararg and f.parameters.kwarg for f in inner)
-
-
-def _inside(function: Function, outer: Function) -> bool:
-    up = function.parent
-    while up is not None and up is not outer:
-        up = up.parent
-    return up is outer

@@ -242,9 +242,7 @@ def _receiver(site: CallSite) -> ast.expr | None:
         return None
     if not is_super(func.value):
         return func.value
-    holder: Function | None = site.function
-    while holder is not None and not holder.takes_receiver:
-        holder = holder.parent
+    holder = next((f for f in site.function.outward if f.takes_receiver), None)
     return _first(holder) if holder is not None else None
 
 

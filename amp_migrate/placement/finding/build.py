@@ -108,13 +108,12 @@ def _join_relatives(groups: _Groups, functions: dict[Function, list[Site]]) -> N
     """Join what stands in one class family, and in nested functions."""
     by_class: dict[object, list[Site]] = defaultdict(list)
     for function, found in functions.items():
-        outer = function
-        while outer.parent is not None:
-            outer = outer.parent
+        for outer in function.outward[1:]:
             if outer in functions:
                 groups.join_all([found[0], functions[outer][0]])
-        if outer.cls is not None:
-            for relative in family(outer.cls):
+        outermost = function.outward[-1].cls
+        if outermost is not None:
+            for relative in family(outermost):
                 by_class[relative].append(found[0])
     for found in by_class.values():
         groups.join_all(found)

@@ -88,7 +88,6 @@ class _Alive:
         return defined or self._project.function_of(module, node)
 
     def _is_dead(self, function: Function) -> bool:
-        while function.parent is not None:
-            function = function.parent
-        uncalled = is_uncalled(self._project, function)
-        return uncalled and self._using.isdisjoint(reachable(self._project, function))
+        outermost = function.outward[-1]
+        uncalled = is_uncalled(self._project, outermost)
+        return uncalled and self._using.isdisjoint(reachable(self._project, outermost))

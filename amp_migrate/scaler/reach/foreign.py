@@ -37,7 +37,9 @@ class _Following:
         if isinstance(node, ast.Call):
             return not self._project.constructed(node)
         if isinstance(node, ast.arg):
-            return self._is_given(_taking(function, node), node.arg)
+            around = function.outward
+            taking = next((f for f in around if node in f.own_nodes), around[-1])
+            return self._is_given(taking, node.arg)
         if isinstance(node, ast.Attribute):
             return self._is_stored(node)
         if not isinstance(node, ast.Name):
@@ -79,11 +81,3 @@ class _Following:
 def _may_meet(related: set[Class], others: list[Class]) -> bool:
     """Tell whether an object of some classes, or one of an unknown class, may be of a related one."""
     return not others or not related.isdisjoint(others)
-
-
-def _taking(function: Function, parameter: ast.arg) -> Function:
-    """Return the function around another, or itself, that has a parameter."""
-    found = function
-    while found.parent is not None and parameter not in found.own_nodes:
-        found = found.parent
-    return found

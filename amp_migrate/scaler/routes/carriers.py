@@ -200,7 +200,5 @@ class Carriers:
 def _taking(function: Function, name: ast.Name) -> Function | None:
     """Return the function whose parameter a name is, the one that it stands in or one around that."""
     owner = function.module.scopes.find(function.scope, name.id)
-    around: Function | None = function
-    while around is not None and around.scope is not owner:
-        around = around.parent
+    around = next((f for f in function.outward if f.scope is owner), None)
     return around if around is not None and name.id in around.parameters.names else None

@@ -127,9 +127,7 @@ def _mentioned(module: Module) -> Iterator[tuple[str, ast.AST]]:
 
 def _class_of(function: Function, node: ast.expr) -> Class | None:
     """Return the class of the object that an expression is in a method, or in a function of it."""
-    around: Function | None = function
-    while around is not None and not around.is_receiver(node):
-        around = around.parent
+    around = next((f for f in function.outward if f.is_receiver(node)), None)
     bound = function.module.scopes.bound(node) if isinstance(node, ast.Name) else []
     alone = len(bound) == 1 and isinstance(bound[0], ast.arg)
     return around.cls if around is not None and alone else None
