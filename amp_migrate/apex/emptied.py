@@ -222,28 +222,26 @@ def _only_asked(project: Project, attr: str, found: list[Empty], relatives: list
             up = module.tree.parents[node]
             function = project.function_of(module, node)
             if not isinstance(node.ctx, ast.Load):
-                stored = isinstance(up, ast.Assign) and (
-                    project.external(module, up.value) in HANDED_ON
-                )
-                if not stored and node not in empties:
+                if not gets_amp(project, module, node) and node not in empties:
                     return False
             elif not (
                 _is_of(project, function, node, relatives)
-                and (
-                    isinstance(up, _USES)
-                    or _is_none_test(up)
-                    or module.tree.call_of(node) is not None
-                    or is_handed(project, module, node)
-                )
+                and (isinstance(up, _USES) or _is_none_test(up) or is_run(project, module, node))
             ):
                 return False
     return True
 
 
-def is_handed(project: Project, module: Module, node: ast.Attribute) -> bool:
-    """Tell whether the attribute is an argument of functions in sight, which get the scaler instead."""
+def gets_amp(project: Project, module: Module, node: ast.Attribute) -> bool:
+    """Tell whether the attribute is given amp there."""
+    up = module.tree.parent(node)
+    return isinstance(up, ast.Assign) and project.external(module, up.value) in HANDED_ON
+
+
+def is_run(project: Project, module: Module, node: ast.Attribute) -> bool:
+    """Tell whether the attribute is called, or an argument of functions in sight, which get the scaler instead."""
     call = module.tree.user(node)
-    return isinstance(call, ast.Call) and call.func is not node and bool(project.callees(call))
+    return isinstance(call, ast.Call) and (call.func is node or bool(project.callees(call)))
 
 
 def by_name(call: ast.Call, attr: str) -> bool:

@@ -14,6 +14,7 @@ from amp_migrate.facts.paths import argument, walk
 from amp_migrate.project import Function, Project
 from amp_migrate.project.once import once
 from amp_migrate.project.order import levels
+from amp_migrate.project.reach import leading_to
 from amp_migrate.project.relatives import apart
 from amp_migrate.training.bindings import bound_value
 from amp_migrate.training.flags.setting import got, read, sets_any, setters
@@ -46,17 +47,14 @@ class Flags:
         for item in initializes:
             given = (argument(item.call, name, place) for name, place in _ARGUMENTS.items())
             tests = [(item.function, value) for value in given if value is not None]
-            own, sites = len(tests), [(item.function, item.call)]
-            for function, call in closure(sites, self._calling):
+            own = len(tests)
+            for function, call in leading_to(self._project, (item.function, item.call)):
                 tests += [(function, test) for test, _ in guards(function, call)]
                 tests += [(function, test) for test in _returning(function, call)]
             for function, test in tests:
                 yield from read_by(function, test)
             for function, value in tests[:own]:
                 yield from (Flag(function, call) for call in calls(value))
-
-    def _calling(self, at: tuple[Function, ast.Call]) -> Iterator[tuple[Function, ast.Call]]:
-        return ((site.function, site.call) for site in self._project.callers(at[0]))
 
     def same(self, one: Flag, other: Flag) -> bool:
         """Tell whether two flags are the same variable, or the same attribute or item of what may be one object."""

@@ -15,6 +15,7 @@ from amp_migrate.check.events.sides import Key, Side
 from amp_migrate.check.events.traces import Automaton, Difference, Label, Step, difference
 from amp_migrate.check.gradients.clearing import Clearing, clearings
 from amp_migrate.check.gradients.reading import Reads, unread
+from amp_migrate.facts.below import atoms
 from amp_migrate.protocol.faults import Place
 from amp_migrate.report import Event
 
@@ -215,14 +216,3 @@ def _texts(node: ast.expr) -> Iterator[str]:
     for part in ast.walk(node):
         if isinstance(part, ast.Name | ast.Attribute):
             yield ast.unparse(part)
-
-
-def atoms(node: ast.expr) -> Iterator[ast.expr]:
-    """Yield the tests that `and`, `or` and `not` join."""
-    if isinstance(node, ast.BoolOp):
-        for value in node.values:
-            yield from atoms(value)
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        yield from atoms(node.operand)
-    else:
-        yield node

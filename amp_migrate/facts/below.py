@@ -12,6 +12,7 @@ _PLAIN = frozenset(
         *("name", "str"),
     }
 )
+BLOCKS = ("body", "orelse", "finalbody")
 _LEAVES = (ast.Constant, ast.Name, ast.Global, ast.Nonlocal, ast.alias, ast.MatchSingleton)
 # Nodes whose lists have gaps.
 _GAPPED = frozenset({ast.Dict, ast.arguments})
@@ -62,6 +63,12 @@ def every(node: ast.AST) -> Iterator[ast.AST]:
                 add(value)
 
 
+def blocks(stmt: ast.stmt) -> list[list[ast.stmt]]:
+    """Return the blocks of a compound statement, with those of its handlers and cases."""
+    holders = (stmt, *getattr(stmt, "handlers", ()), *getattr(stmt, "cases", ()))
+    return [held for at in holders for name in BLOCKS if (held := getattr(at, name, None))]
+
+
 def names_in(node: ast.AST) -> set[str]:
     """Return the names and attributes that stand in an expression."""
     return {
@@ -74,3 +81,14 @@ def names_in(node: ast.AST) -> set[str]:
 def behind_docstring(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> list[ast.stmt]:
     """Return the statements of a function or class without its docstring."""
     return node.body[ast.get_docstring(node, clean=False) is not None :]
+
+
+def atoms(node: ast.expr) -> Iterator[ast.expr]:
+    """Yield the tests that `and`, `or` and `not` join."""
+    if isinstance(node, ast.BoolOp):
+        for value in node.values:
+            yield from atoms(value)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        yield from atoms(node.operand)
+    else:
+        yield node

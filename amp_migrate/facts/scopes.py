@@ -102,6 +102,11 @@ class Scopes:
         owner = self.owner(name)
         return [] if owner is None else self.bindings(owner, name.id)
 
+    def values(self, scope: ScopeNode, name: str) -> list[ast.expr]:
+        """Return what is assigned to a variable of a scope, where that is seen."""
+        found = (assigned(self.tree, binding) for binding in self.bindings(scope, name))
+        return [value for value in found if value is not None]
+
     def only_value(self, node: ast.expr) -> ast.expr | None:
         """Return what the only binding of a variable assigns to it; None for anything else."""
         bound = self.bound(node) if isinstance(node, ast.Name) else []

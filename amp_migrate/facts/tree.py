@@ -10,7 +10,7 @@ from pathlib import PurePath
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar, overload
 
-from amp_migrate.facts.below import children, every
+from amp_migrate.facts.below import BLOCKS, children, every
 from amp_migrate.source.span import Span
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -18,7 +18,6 @@ N = TypeVar("N", bound=ast.AST)
 M = TypeVar("M", bound=ast.AST)
 K = TypeVar("K", bound=ast.AST)
 
-_BLOCKS = ("body", "orelse", "finalbody")
 _HOLDERS = (ast.stmt, ast.mod, ast.ExceptHandler, ast.match_case)
 
 
@@ -103,7 +102,7 @@ class Tree:
             below = children(node)
             self.parents.update(dict.fromkeys(below, node))
             stack += below
-            for name in _BLOCKS if isinstance(node, _HOLDERS) else ():
+            for name in BLOCKS if isinstance(node, _HOLDERS) else ():
                 block = getattr(node, name, None)
                 if isinstance(block, list):
                     self._blocks.update(dict.fromkeys(block, block))

@@ -7,15 +7,26 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from functools import partial
+from typing import TypeVar
 
-from amp_migrate.facts.closure import closure
+from amp_migrate.facts.closure import closure, spread
 from amp_migrate.project import CallSite, Function, Module, Project
 from amp_migrate.project.once import kept, once
+
+N = TypeVar("N", bound=ast.AST)
 
 
 def upwards(project: Project, *functions: Function) -> set[Function]:
     """Return some functions and those that call them, directly or not."""
     return set(closure(functions, lambda here: (s.function for s in project.callers(here))))
+
+
+def leading_to(
+    project: Project, *nodes: tuple[Function, N]
+) -> Iterator[tuple[Function, N | ast.Call]]:
+    """Yield nodes of functions and the calls that lead there, directly or not, each with its function."""
+    starts: tuple[tuple[Function, N | ast.Call], ...] = nodes
+    return spread(starts, lambda at: ((s.function, s.call) for s in project.callers(at[0])))
 
 
 def coming_to(project: Project, path: str, line: int) -> list[str]:

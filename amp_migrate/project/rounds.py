@@ -12,7 +12,7 @@ from amp_migrate.flow import Graph, Graphs, Paths, Point, Way, leads, steady
 from amp_migrate.project import Function, Project
 from amp_migrate.project.once import kept, once
 from amp_migrate.project.order import inside, levels
-from amp_migrate.project.reach import upwards
+from amp_migrate.project.reach import leading_to
 
 Node = TypeVar("Node", bound=ast.AST)
 
@@ -161,25 +161,13 @@ def may_run_behind(
 
     What runs the second without the first in sight may have run that before.
     """
-    firsts, thens = coming_to(project, *first), coming_to(project, *then)
-    begins = [function for function in thens if not project.callers(function)]
-    if any(function not in firsts for function in begins):
+    firsts, thens = (list(leading_to(project, place)) for place in (first, then))
+    coming = {function for function, _ in firsts}
+    if any(not project.callers(function) and function not in coming for function, _ in thens):
         return True
     return any(
         may_follow(project, function, one, other)
-        for function, nodes in thens.items()
-        for one in firsts.get(function, ())
-        for other in nodes
-        if one is not other
+        for function, other in thens
+        for where, one in firsts
+        if where is function and one is not other
     )
-
-
-def coming_to(
-    project: Project, function: Function, node: ast.AST
-) -> dict[Function, dict[ast.AST, None]]:
-    """Return the functions that come to a node of one, itself among them, and where in them."""
-    found: dict[Function, dict[ast.AST, None]] = {function: {node: None}}
-    for reached in upwards(project, function):
-        for site in project.callers(reached):
-            found.setdefault(site.function, {})[site.call] = None
-    return found

@@ -84,9 +84,14 @@ def run_in(project: Project, regions: Iterable[Region]) -> set[Function]:
 def run_by(project: Project, calls: Iterable[tuple[Module, ast.Call]]) -> set[Function]:
     """Return the functions that some calls run, directly or not."""
     starts = (f for module, call in calls for f in functions_run(project, module, call))
+    return run_with(project, starts)
+
+
+def run_with(project: Project, functions: Iterable[Function]) -> set[Function]:
+    """Return some functions and those that they run, directly or not."""
 
     def onward(function: Function) -> Iterator[Function]:
         yield from reachable(project, function)
         yield from run_below(project, function)
 
-    return set(closure(starts, onward))
+    return set(closure(functions, onward))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
 from amp_migrate.apex.apart import elements
 from amp_migrate.apex.sites import Site
@@ -18,7 +17,6 @@ from amp_migrate.autocast.evaluated.inference import (
 from amp_migrate.autocast.evaluated.inside import called_inside, only_inside
 from amp_migrate.autocast.evaluated.losses import (
     collects,
-    criterion,
     losses_apart,
     losses_of_results,
     measured_apart,
@@ -255,7 +253,7 @@ def _last_of_loss(
             known |= defs(stmt)
             given |= defs(stmt)
             continue
-        if isinstance(stmt, ast.Return) and criterion(unit, module, stmt):
+        if isinstance(stmt, ast.Return) and unit.forwards.measures(module, stmt):
             return stmt, known
         if not isinstance(stmt, _ASSIGNS):
             if not collects(unit, module, stmt, known):
@@ -264,7 +262,7 @@ def _last_of_loss(
             continue
         loss = unit.forwards.strength(module, stmt) >= Forward.CRITERION
         measured = (loss or not unit.plain) and _measures(unit, stmt, known if loss else given)
-        computes = criterion(unit, module, stmt) or measured
+        computes = unit.forwards.measures(module, stmt) or measured
         if computes or measures_in_fp32(unit.project, module, stmt, known):
             last = stmt
         known |= defs(stmt)
@@ -285,9 +283,3 @@ def _measures(unit: Unit, stmt: ast.stmt, known: set[str]) -> bool:
         and any(isinstance(a, ast.Name) and a.id in known for a in n.args)
         for n in walk(stmt)
     )
-
-
-def statements(regions: list[Region]) -> Iterator[ast.stmt]:
-    """Yield the statements of some regions."""
-    for region in regions:
-        yield from region.statements()

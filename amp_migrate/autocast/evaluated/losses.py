@@ -9,7 +9,7 @@ from amp_migrate.autocast import bce
 from amp_migrate.autocast.evaluated.inference import without_gradients
 from amp_migrate.autocast.products import Products
 from amp_migrate.autocast.slicing.finished import fp32_inputs, runs_in_fp32, summed
-from amp_migrate.facts.paths import calls_anything, defs, path, uses, walk
+from amp_migrate.facts.paths import called_alone, calls_anything, defs, path, uses, walk
 from amp_migrate.placement.finding.networks import casts_these_alone
 from amp_migrate.placement.finding.trains import Trains
 from amp_migrate.placement.finding.unit import Unit
@@ -22,11 +22,6 @@ from amp_migrate.training.region import Region, nodes_in, run_in
 
 _ASSIGNS = (ast.Assign, ast.AugAssign, ast.AnnAssign)
 _MEASURES = (*_ASSIGNS, ast.Return, ast.Expr, ast.If, ast.While)
-
-
-def criterion(unit: Unit, module: Module, stmt: ast.AST) -> bool:
-    """Tell whether a statement computes a loss by a criterion, not by a helper of the project."""
-    return unit.forwards.measures(module, stmt)
 
 
 def selects(stmt: ast.stmt, known: set[str]) -> bool:
@@ -88,7 +83,7 @@ class _Measured:
 
     def __call__(self, function: Function, stmt: ast.stmt) -> bool:
         module, node = function.module, _measuring(stmt)
-        if not criterion(self._unit, module, node):
+        if not self._unit.forwards.measures(module, node):
             found = self._by_type(function, node)
         else:
             found = node is stmt and self._is_loss(function, stmt)
@@ -154,13 +149,13 @@ def collects(unit: Unit, module: Module, stmt: ast.stmt, known: set[str]) -> boo
 
     One that is shown counts where it is computed of what the network gave as that is.
     """
-    call = stmt.value if isinstance(stmt, ast.Expr) else None
-    if not isinstance(call, ast.Call) or unit.project.callees(call):
+    call = called_alone(stmt)
+    if call is None or unit.project.callees(call):
         return False
     calls = (n for n in walk(stmt) if isinstance(n, ast.Call))
     given = {path(a.value if isinstance(a, ast.Subscript) else a) for n in calls for a in n.args}
     gathers = isinstance(call.func, ast.Attribute) or bool(given & known)
-    return gathers and criterion(unit, module, stmt)
+    return gathers and unit.forwards.measures(module, stmt)
 
 
 def losses_apart(unit: Unit, found: list[Region]) -> list[Region]:

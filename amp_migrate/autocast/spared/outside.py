@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 
 from amp_migrate.apex.sites import Kind
 from amp_migrate.autocast.evaluated.others import is_network
@@ -13,10 +13,9 @@ from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import called_on
 from amp_migrate.placement.finding.networks import initialized
 from amp_migrate.placement.finding.unit import Unit
-from amp_migrate.project import Class, Function, Module, Project
-from amp_migrate.project.reach import reachable
+from amp_migrate.project import Class, Function, Module
 from amp_migrate.training.beliefs import MULTIPLYING_LAYERS
-from amp_migrate.training.region import Region, functions_run, run_below
+from amp_migrate.training.region import Region, functions_run, run_by, run_with
 from amp_migrate.values.links.onward import Onward
 
 _LAYERS = MULTIPLYING_LAYERS | {"Sequential"}
@@ -73,8 +72,7 @@ class Outside:
         ]
         given = self._parts(node for node, is_given in known if is_given)
         aside = self._parts(node for node, is_given in known if not is_given) - given
-        within = closure(modular - aside, partial(_onward, self._project))
-        return run - given - set(within)
+        return run - given - run_with(self._project, modular - aside)
 
     def is_given(self, function: Function, call: ast.Call) -> bool:
         """Tell whether a call may be of a network that is initialized, or of a method of one."""
@@ -89,15 +87,12 @@ class Outside:
     def _near(self) -> Onward:
         return self._project.values.onward(self.models)
 
-    def _parts(self, calls: Iterable[ast.AST]) -> frozenset[Function]:
+    def _parts(self, calls: Iterable[ast.Call]) -> set[Function]:
         """Return the functions that run in some calls."""
-        module_of = self._project.module_of
-        made = (c for c in calls if isinstance(c, ast.Call))
-        starts = [f for c in made for f in functions_run(self._project, module_of(c), c)]
-        return frozenset(closure(starts, partial(_onward, self._project)))
+        return run_by(self._project, ((self._project.module_of(call), call) for call in calls))
 
     @cached_property
-    def _others(self) -> set[ast.AST]:
+    def _others(self) -> set[ast.Call]:
         """The calls of networks that are surely none of those which are initialized."""
         return {
             node
@@ -124,14 +119,9 @@ class Outside:
         return any((name or "").rpartition(".")[2] in _LAYERS for name in names)
 
     @cached_property
-    def _aside(self) -> frozenset[Function]:
+    def _aside(self) -> set[Function]:
         """The functions that run as parts of those networks."""
         return self._parts(self._others)
-
-
-def _onward(project: Project, function: Function) -> Iterator[Function]:
-    yield from reachable(project, function)
-    yield from run_below(project, function)
 
 
 def _is_of_module(function: Function) -> bool:

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.facts.paths import argument, outward, tail
-from amp_migrate.facts.scopes import ScopeNode, assigned
 from amp_migrate.project import Class, Module, Project
 from amp_migrate.training.bindings import returned
 from amp_migrate.training.origins.meant import meant
@@ -68,22 +67,15 @@ def _elsewhere(project: Project, module: Module, node: ast.expr) -> Iterator[ast
             if isinstance(base, Module | Class):
                 scope = base.tree.module if isinstance(base, Module) else base.node
                 where = base if isinstance(base, Module) else base.module
-                yield from _assigned(where, scope, node.attr)
+                yield from where.scopes.values(scope, node.attr)
         for where in project.modules.values():
             for cls in where.tree.nodes(ast.ClassDef):
-                yield from _assigned(where, cls, node.attr)
+                yield from where.scopes.values(cls, node.attr)
     for alias in module.scopes.bound(node) if isinstance(node, ast.Name) else ():
         up = module.tree.parent(alias)
         source = project.lookup.source(module, up) if isinstance(up, ast.ImportFrom) else None
         if isinstance(alias, ast.alias) and isinstance(source, Module):
-            yield from _assigned(source, source.tree.module, alias.name)
-
-
-def _assigned(module: Module, scope: ScopeNode, name: str) -> Iterator[ast.expr]:
-    for binding in module.scopes.bindings(scope, name):
-        value = assigned(module.tree, binding)
-        if value is not None:
-            yield value
+            yield from source.scopes.values(source.tree.module, alias.name)
 
 
 def _items(project: Project, module: Module, node: ast.expr) -> Iterator[ast.expr]:

@@ -16,7 +16,6 @@ from amp_migrate.check.events.sides import Key, Side, differs, key
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.facts.below import every as parts
 from amp_migrate.facts.paths import argument, tail
-from amp_migrate.facts.scopes import assigned
 from amp_migrate.flow.loops import Loop
 from amp_migrate.project import Function, Module
 from amp_migrate.project.reach import is_of_another, runs_one
@@ -183,7 +182,8 @@ class Scalers:
                 if not isinstance(source, Module) or ast.unparse(statement) in before:
                     continue
                 names = {alias.name for alias in statement.names}
-                if any(_binds(source, name) & makers for name in names):
+                top = source.tree.module
+                if any(makers.intersection(source.scopes.values(top, name)) for name in names):
                     yield differs(
                         new.project.function_of(module, statement), statement, f"{_NAME} {_STALE}"
                     )
@@ -235,9 +235,3 @@ def _makes(new: Side, block: ast.With, maker: Function, call: ast.Call) -> bool:
         for statement in block.body
         for node in parts(statement)
     )
-
-
-def _binds(module: Module, name: str) -> set[ast.AST]:
-    """Return what a variable of a file is assigned, in functions too."""
-    bound = module.scopes.bindings(module.tree.module, name)
-    return {value for b in bound if (value := assigned(module.tree, b)) is not None}

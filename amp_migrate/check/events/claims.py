@@ -53,6 +53,11 @@ class Claim(NamedTuple):
     last: int = 0
     is_note: bool = False
 
+    def is_of(self, place: Place, last: int = 0) -> bool:
+        """Tell whether it speaks of one of some lines of the old text."""
+        ends = max(self.line, self.last)
+        return self.path == place.path and self.line <= max(place.line, last) and place.line <= ends
+
 
 @dataclass(frozen=True)
 class Allowed:
@@ -96,26 +101,15 @@ class Claims:
 
     def move(self, place: Place) -> bool:
         """Tell whether a rule of the run moves what clears gradients on a line of the old text behind the step."""
-        return any(
-            c.code in MOVES and c.path == place.path and c.line <= place.line <= max(c.line, c.last)
-            for c in self.every
-        )
+        return any(c.code in MOVES and c.is_of(place) for c in self.every)
 
-    def speak_of(self, place: Place) -> bool:
+    def speak_of(self, place: Place, last: int = 0) -> bool:
         """Tell whether a rule of the run speaks of a statement that begins on a line of the old text, or of a part of it."""
-        return any(
-            c.path == place.path and c.line <= place.line <= max(c.line, c.last) for c in self.every
-        )
+        return any(c.is_of(place, last) for c in self.every)
 
     def rewrite(self, place: Place, last: int) -> bool:
         """Tell whether a rule of the run writes something else for what stands on some lines of the old text."""
-        return any(
-            c.path == place.path
-            and c.code in _REWRITES
-            and c.line <= last
-            and place.line <= max(c.line, c.last)
-            for c in self.every
-        )
+        return any(c.code in _REWRITES and c.is_of(place, last) for c in self.every)
 
     def bring(self, path: str) -> bool:
         """Tell whether a rule of the run writes functions or classes of its own into a file."""

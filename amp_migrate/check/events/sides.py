@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 from amp_migrate.check.apex.installed import installed, unsettled
-from amp_migrate.check.events.claims import Allowed
+from amp_migrate.check.events.claims import Allowed, Claims
 from amp_migrate.check.events.labels import Does, Labels, called, text_of
 from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.facts.closure import closure
@@ -217,6 +217,16 @@ def changed(old: Side, new: Side) -> Iterator[tuple[Key, frozenset[str]]]:
     for name in sorted(old.functions.keys() & new.functions.keys()):
         if old.text(name) != new.text(name):
             yield name, new.names(name) - old.names(name)
+
+
+def staying(
+    old: Side, new: Side, claims: Claims
+) -> Iterator[tuple[Sequence[Function], Sequence[Function], frozenset[str]]]:
+    """Yield what those were and are, with these names, but where the way of Apex goes from their file."""
+    for name, introduced in changed(old, new):
+        before, after = old.functions[name], new.functions[name]
+        if not any(map(claims.drops, before)):
+            yield before, after, introduced
 
 
 def differs(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from amp_migrate.check.apex.disabling import may_disable
 from amp_migrate.check.events.claims import INSIDE, MOVED, Claims
 from amp_migrate.check.events.labels import Does
-from amp_migrate.check.events.sides import Key, Side, changed, differs
+from amp_migrate.check.events.sides import Key, Side, differs, staying
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.check.gradients.scaled import is_late
 from amp_migrate.facts.paths import argument, tail
@@ -26,12 +26,10 @@ SCALED = "stepped on scaled gradients, inside the block of Apex:"
 
 def stepped_inside(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Difference]]:
     """Yield the steps of the old text on what a block around them scaled, where the new text has none of its blocks."""
-    for name, _ in changed(old, new):
-        if any(map(claims.drops, old.functions[name])):
+    for before, after, _ in staying(old, new, claims):
+        if any(_contexts_of(f) & {"scale_loss"} for f in after):
             continue
-        if any(_contexts_of(f) & {"scale_loss"} for f in new.functions[name]):
-            continue
-        for function in old.functions[name]:
+        for function in before:
             for call, label in old.of_kind(function, Does.STEP):
                 place = Place(function.module.path, call.lineno)
                 if _is_scaled(old, function, call) and not claims.say(INSIDE, place):
@@ -40,16 +38,9 @@ def stepped_inside(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, 
 
 def read_inside(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Difference]]:
     """Yield what read gradients that a block around it had scaled, where the new text may divide them before."""
-    for name, _ in changed(old, new):
-        if any(map(claims.drops, old.functions[name])):
-            continue
-        true = {
-            ast.unparse(n)
-            for f in new.functions[name]
-            for n in _reads(new, f)
-            if is_late(new, f, n)
-        }
-        for function in old.functions[name] if true else ():
+    for before, after, _ in staying(old, new, claims):
+        true = {ast.unparse(n) for f in after for n in _reads(new, f) if is_late(new, f, n)}
+        for function in before if true else ():
             for node in _reads(old, function):
                 place = Place(function.module.path, node.lineno)
                 told = any(claims.say(code, place) for code in MOVED)
@@ -59,14 +50,11 @@ def read_inside(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Dif
 
 def written_inside(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Difference]]:
     """Yield the weights that a function writes by hand inside an autocast block of the new text alone."""
-    for name, _ in changed(old, new):
-        before = old.functions[name]
-        if any(map(claims.drops, before)):
-            continue
+    for before, after, _ in staying(old, new, claims):
         had = [(f, n) for f in before for n in _written(old, f)]
         known = {ast.unparse(n) for f, n in had if in_autocast(old.project, f.module, n)}
         off = {ast.unparse(n) for f, n in had if may_disable(old.project, f.module, n)}
-        for function in new.functions[name]:
+        for function in after:
             for node in _written(new, function):
                 if in_autocast(new.project, function.module, node):
                     text = ast.unparse(node)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from amp_migrate.check.events.claims import Claims
 from amp_migrate.check.events.labels import Does, text_of
-from amp_migrate.check.events.sides import Key, Side, changed, differs
+from amp_migrate.check.events.sides import Key, Side, changed, differs, staying
 from amp_migrate.check.events.traces import Difference, Label
 from amp_migrate.facts.paths import tail
 from amp_migrate.flow.cfg.points import Point
@@ -24,10 +24,7 @@ def unscaled(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Differ
     """Yield the backward passes and steps of Apex that no way of the new text makes through a GradScaler."""
     if not new.program.training.objects.scalers:
         return
-    for name, introduced in changed(old, new):
-        before, after = old.functions[name], new.functions[name]
-        if any(map(claims.drops, before)):
-            continue
+    for before, after, introduced in staying(old, new, claims):
         losses = {label for f in before for _, label, by_apex in _backwards(old, f) if by_apex}
         optimizers = {text for f in before for text in _named(old, f)}
         now = [(f, *found) for f in after for found in _backwards(new, f, introduced)]

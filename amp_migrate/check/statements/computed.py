@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from amp_migrate.check.apex.assumed import Initialize
 from amp_migrate.check.apex.initialized import initialized
 from amp_migrate.check.events.claims import Claims
-from amp_migrate.check.events.sides import Key, Side, changed, differs
+from amp_migrate.check.events.sides import Key, Side, differs, staying
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.check.gradients.scaled import backwards
 from amp_migrate.facts.paths import called_on, tail
@@ -30,10 +30,7 @@ def computed(
     One that gives the network back as Apex made it does nothing else.
     """
     apex = initialized(old.program, {item.call for item in every})
-    for name, introduced in changed(old, new):
-        before, after = old.functions[name], new.functions[name]
-        if any(map(claims.drops, before)):
-            continue
+    for before, after, introduced in staying(old, new, claims):
         kept = {ast.unparse(n) for f in after for n in f.own_nodes if isinstance(n, _SETS)}
         labels = {label for f in after for _, label, _ in backwards(new, f, introduced)}
         for function in before:

@@ -9,7 +9,7 @@ from functools import partial
 
 from amp_migrate.check.events.claims import Claims
 from amp_migrate.check.events.labels import Does
-from amp_migrate.check.events.sides import Key, Side, changed, differs, key
+from amp_migrate.check.events.sides import Key, Side, changed, differs, key, staying
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.check.statements.alike import Alike
 from amp_migrate.check.statements.parts import STATEMENTS
@@ -40,10 +40,7 @@ def enclosed(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Differ
     others |= old.functions.keys() ^ new.functions.keys()
     of_apex = partial(_is_of_amp, old, others, alike.mentions_apex)
     of_native = partial(_is_of_amp, new, others, alike.mentions_native)
-    for name, introduced in changed(old, new):
-        before, after = old.functions[name], new.functions[name]
-        if any(map(claims.drops, before)):
-            continue
+    for before, after, introduced in staying(old, new, claims):
         imports = frozenset(_handled(t) for f in before for t in _tries(f) if _is_import(t))
         had = _found(old, before, frozenset(), of_apex, imports)
         has = _found(new, after, introduced, of_native, imports)

@@ -188,13 +188,8 @@ class _Pair:
 
     def _claimed(self, node: ast.AST) -> bool:
         """Tell whether a rule of the run speaks of a line of the old text."""
-        first = getattr(node, "lineno", 0)
-        lines = range(first, (getattr(node, "end_lineno", 0) or first) + 1)
-        path = self._before.module.path
-        return any(
-            c.path == path and {*lines} & {*range(c.line, max(c.last, c.line) + 1)}
-            for c in self._claims.every
-        )
+        place = Place(self._before.module.path, getattr(node, "lineno", 0))
+        return self._claims.speak_of(place, getattr(node, "end_lineno", 0) or 0)
 
     def _happens(self, stmt: ast.stmt) -> bool:
         calls = (n for n in ast.walk(stmt) if isinstance(n, ast.Call))

@@ -16,14 +16,13 @@ from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing
 from amp_migrate.plan.cannot import Cannot, place_of
 from amp_migrate.project import Function, Project
-from amp_migrate.project.reach import reachable
+from amp_migrate.project.reach import leading_to, reachable
 from amp_migrate.project.rounds import may_end, may_follow, may_start
 from amp_migrate.training.bindings import bases, bound_value, is_generator, returned, values_of
 from amp_migrate.training.forwards.forwards import Forward
 from amp_migrate.training.steps import Backward, Step, takes_gradients
 
 _KEEP = ("requires_grad", "requires_grad_", "retain_grad")
-_Place = tuple[Function, ast.With | ast.Call]
 Zeroings = Callable[[Function], Iterator[ast.AST]]
 
 
@@ -32,14 +31,9 @@ def reads_input(unit: Unit, backward: Backward) -> bool:
 
     A function that calls the one of the backward, directly or not, may read it behind the call.
     """
-    callers = unit.project.callers
-
-    def above(place: _Place) -> Iterator[_Place]:
-        yield from ((site.function, site.call) for site in callers(place[0]))
-
     return any(
         _reads(unit, replace(backward, module=function.module, function=function, node=node))
-        for function, node in spread([(backward.function, backward.node)], above)
+        for function, node in leading_to(unit.project, (backward.function, backward.node))
     )
 
 

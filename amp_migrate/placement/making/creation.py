@@ -20,11 +20,12 @@ from amp_migrate.project.imported import is_main
 from amp_migrate.project.order import dominates, in_branch
 from amp_migrate.project.reach import (
     attributes_set,
+    leading_to,
     made_with_object,
     of_new_objects,
     reachable,
 )
-from amp_migrate.project.rounds import coming_to, may_follow
+from amp_migrate.project.rounds import may_follow
 from amp_migrate.scaler.routes.places import always_constructed, sometimes_called
 from amp_migrate.training.steps import children_of
 
@@ -108,7 +109,8 @@ def _begins_anew(unit: Unit, first: Site, later: Site) -> bool:
     nodes = {
         node
         for backward in unit.backwards
-        for node in coming_to(project, backward.function, backward.node).get(function, ())
+        for where, node in leading_to(project, (backward.function, backward.node))
+        if where is function
     }
     return any(may_follow(project, function, n, later.node, [first.node]) for n in nodes)
 

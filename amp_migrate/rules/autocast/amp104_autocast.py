@@ -166,8 +166,3 @@ def _inline(context: Context, inline: Inline, *, joins: bool) -> Decision:
 def indent(text: str) -> str:
     """Indent the later lines of an expression by one level."""
     return text.replace("\n", "\n    ")
-
-
-def covers(region: Region, node: ast.AST) -> bool:
-    """Tell whether a node lies in a region."""
-    return any(node is part for stmt in region.statements() for part in ast.walk(stmt))

@@ -6,15 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.autocast.inlines import argument
-from amp_migrate.facts.below import children
+from amp_migrate.facts.below import blocks, children
 from amp_migrate.facts.paths import YIELDS, calls_anything, walk
 from amp_migrate.plan.model import Edit, Insert, ReplaceExpression, Wrap
 from amp_migrate.rules.autocast.amp104_autocast import assignment, indent
 from amp_migrate.rules.base import Context
 from amp_migrate.training.forwards.forwards import Forward
 from amp_migrate.training.region import Region
-
-_BLOCKS = ("body", "orelse", "finalbody")
 
 
 def suspended(context: Context, region: Region, call: str) -> list[Edit] | None:
@@ -55,7 +53,7 @@ def _edits(
             yield ReplaceExpression(tree.span(value), inline.name)
         elif _yields(stmt):
             yield from block()
-            for inner in _blocks(stmt):
+            for inner in blocks(stmt):
                 yield from _edits(context, region, inner, header)
         elif _trains(context, region, stmt):
             head = _computed(context, region, stmt)
@@ -65,7 +63,7 @@ def _edits(
                 yield ReplaceExpression(tree.span(head), inline.name)
             else:
                 yield from block()
-            for inner in _blocks(stmt):
+            for inner in blocks(stmt):
                 for run in _running(context, region, inner):
                     yield from _edits(context, region, run, header)
         else:
@@ -73,15 +71,9 @@ def _edits(
     yield from block()
 
 
-def _blocks(stmt: ast.stmt) -> Iterator[list[ast.stmt]]:
-    """Yield the blocks of a compound statement."""
-    for holder in (stmt, *getattr(stmt, "handlers", ()), *getattr(stmt, "cases", ())):
-        yield from (held for held in (getattr(holder, part, []) for part in _BLOCKS) if held)
-
-
 def _trains(context: Context, region: Region, stmt: ast.stmt) -> bool:
     """Tell whether a compound statement runs a backward or a step."""
-    return any(_blocks(stmt)) and context.unit.trains(region.module, stmt)
+    return any(blocks(stmt)) and context.unit.trains(region.module, stmt)
 
 
 def _computed(context: Context, region: Region, stmt: ast.stmt) -> ast.expr | None:
@@ -99,7 +91,7 @@ def _running(
     run: list[ast.stmt] = []
     for stmt in statements:
         if _runs(context, region, stmt) and (
-            any(_blocks(stmt)) or not context.unit.trains(region.module, stmt)
+            any(blocks(stmt)) or not context.unit.trains(region.module, stmt)
         ):
             run.append(stmt)
         elif run:

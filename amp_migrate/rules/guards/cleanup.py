@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.facts.below import blocks
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import (
     AddArgument,
@@ -132,8 +133,7 @@ class _Emptied:
         span = self._tree.span(stmt)
         if span in self._gone:
             return True
-        blocks = self._blocks(stmt)
-        states = [[self.visit(s) for s in block] for block in blocks]
+        states = [[self.visit(s) for s in block] for block in blocks(stmt)]
         if span in self._taken or not any(map(any, states)):
             return False
         if isinstance(stmt, ast.Try):
@@ -142,16 +142,6 @@ class _Emptied:
             gone = all(map(self._is_gone, stmt.body)) and does_nothing(self._tree, stmt)
             return gone and self._drop(span)
         return isinstance(stmt, ast.If) and self._test(stmt, span)
-
-    @staticmethod
-    def _blocks(stmt: ast.stmt) -> list[list[ast.stmt]]:
-        blocks = [
-            getattr(stmt, name)
-            for name in ("body", "orelse", "finalbody")
-            if getattr(stmt, name, None)
-        ]
-        blocks += [handler.body for handler in getattr(stmt, "handlers", [])]
-        return blocks
 
     def _is_gone(self, stmt: ast.stmt) -> bool:
         span = self._tree.span(stmt)

@@ -87,11 +87,7 @@ def _kept_out(context: Context, statement: ast.stmt, together: list[Called]) -> 
     tree = module.tree
     span = tree.span(statement)
     edits: list[Edit] = [Wrap(span, span, f"with {context.spelling.autocast('False')}:")]
-    for each in together:
-        for given in inputs(each.node):
-            text = _as_float(tree, given)
-            if text != tree.segment(given):
-                edits.append(ReplaceExpression(tree.span(given), text))
+    edits += _in_fp32(tree, [given for each in together for given in inputs(each.node)])
     message = "binary cross entropy stays outside the autocast of its callers, which refuses it"
     return decision(RULE, Status.ROUTINE, module, together[0].node, message, edits)
 
@@ -166,6 +162,12 @@ def _free(name: str, taken: Collection[str]) -> Iterator[str]:
     return (one for one in every if one not in taken)
 
 
+def _in_fp32(tree: Tree, given: list[ast.expr]) -> list[Edit]:
+    """Return the edits that put what is given into fp32."""
+    texts = [(node, _as_float(tree, node)) for node in given]
+    return [ReplaceExpression(tree.span(n), text) for n, text in texts if text != tree.segment(n)]
+
+
 def _as_float(tree: Tree, node: ast.expr) -> str:
     """Return an expression in fp32: a sigmoid, which fp16 rounds to 1, is computed of fp32."""
     text = tree.segment(node)
@@ -180,11 +182,7 @@ def _as_float(tree: Tree, node: ast.expr) -> str:
 
 def _decision(context: Context, bce: Bce) -> Decision:
     tree = bce.module.tree
-    edits: list[Edit] = []
-    given = bce.call.args[0]
-    text = _as_float(tree, given)
-    if text != tree.segment(given):
-        edits.append(ReplaceExpression(tree.span(given), text))
+    edits = _in_fp32(tree, bce.call.args[:1])
     if bce.inside:
         span = tree.span(bce.statement)
         edits.append(Wrap(span, span, f"with {context.spelling.autocast('False')}:"))

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from amp_migrate.apex.emptied import (
     asked_otherwise,
     by_name,
-    is_handed,
+    gets_amp,
+    is_run,
     may_be_none,
     test_of,
 )
@@ -70,16 +71,11 @@ def _only_tested(project: Project, target: ast.Attribute) -> bool:
         for node in module.tree.attributes(target.attr):
             if project.external(module, node) not in HANDED_ON:
                 continue
-            up = module.tree.parents[node]
             if not isinstance(node.ctx, ast.Load):
-                if not (
-                    isinstance(up, ast.Assign) and project.external(module, up.value) in HANDED_ON
-                ):
+                if not gets_amp(project, module, node):
                     return False
             elif test_of(module.tree, node) is None and not (
-                isinstance(up, ast.Attribute)
-                or module.tree.call_of(node) is not None
-                or is_handed(project, module, node)
+                isinstance(module.tree.parent(node), ast.Attribute) or is_run(project, module, node)
             ):
                 return False
     return True

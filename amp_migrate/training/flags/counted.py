@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.constants import string
 from amp_migrate.project import Function, Project
+from amp_migrate.project.reach import leading_to
 from amp_migrate.training.bindings import returned
 from amp_migrate.training.origins.reaching import Reaching
 
@@ -16,13 +17,9 @@ _Asked = tuple[Function, ast.expr]
 
 def is_counted(project: Project, reached: Reaching, function: Function, node: ast.AST) -> bool:
     """Tell whether a test around a node of a function, or around the calls that lead there, counts micro-batches."""
-
-    def above(at: tuple[Function, ast.AST]) -> Iterator[tuple[Function, ast.AST]]:
-        return ((site.function, site.call) for site in project.callers(at[0]))
-
     return any(
         any(remainders(project, reached, where, up.test))
-        for where, inner in closure([(function, node)], above)
+        for where, inner in leading_to(project, (function, node))
         for up, _ in where.module.tree.sides(inner)
     )
 

@@ -11,10 +11,10 @@ from amp_migrate.check.events.claims import Claims
 from amp_migrate.check.events.sides import Key, Side, changed, differs
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.facts.below import every as every_part
-from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import argument, tail
 from amp_migrate.flow import NOTHING, Assumption, Paths
 from amp_migrate.project import Function
+from amp_migrate.project.reach import leading_to
 from amp_migrate.training.flags.setting import read
 
 _ENABLED = 2
@@ -40,14 +40,10 @@ def answered(
 
 def _tests(side: Side, every: Sequence[Initialize]) -> Iterator[_Test]:
     """Yield what decides whether Apex is initialized, and whether it scales a loss."""
-    sites = [(item.function, item.call) for item in every]
     project = side.project
-
-    def calling(at: tuple[Function, ast.Call]) -> Iterator[tuple[Function, ast.Call]]:
-        return ((site.function, site.call) for site in project.callers(at[0]))
-
+    sites = [(item.function, item.call) for item in every]
     scaling = [(f, call) for f in project.functions() for call in f.calls if _scales(call)]
-    for function, call in [*closure(sites, calling), *(scaling if every else ())]:
+    for function, call in [*leading_to(project, *sites), *(scaling if every else ())]:
         yield from ((function, test) for test, _ in guards(function, call))
     for item in every:
         enabled = argument(item.call, "enabled", _ENABLED)

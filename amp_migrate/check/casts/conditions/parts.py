@@ -10,6 +10,7 @@ from amp_migrate.check.apex.assumed import Initialize, guards
 from amp_migrate.check.apex.installed import installed
 from amp_migrate.check.events.sides import Key, Side, differs, key
 from amp_migrate.check.events.traces import Difference
+from amp_migrate.facts.below import atoms
 from amp_migrate.facts.below import every as parts_of
 from amp_migrate.facts.paths import argument, put_in, tail, variables
 from amp_migrate.facts.scopes import assigned
@@ -142,16 +143,12 @@ def _may_leave(function: Function, call: ast.Call) -> bool:
 
 def _atoms(node: ast.expr) -> Iterator[ast.expr]:
     """Yield the flags that a condition is made of."""
-    if isinstance(node, ast.BoolOp):
-        for part in node.values:
-            yield from _atoms(part)
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        yield from _atoms(node.operand)
-    elif isinstance(node, ast.IfExp):
-        for part in (node.test, node.body, node.orelse):
-            yield from _atoms(part)
-    elif not isinstance(node, ast.Constant):
-        yield node
+    for part in atoms(node):
+        if isinstance(part, ast.IfExp):
+            for side in (part.test, part.body, part.orelse):
+                yield from _atoms(side)
+        elif not isinstance(part, ast.Constant):
+            yield part
 
 
 def _is_steady(project: Project, function: Function, flag: ast.expr) -> bool:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.check.events.claims import Claims
-from amp_migrate.check.events.sides import Key, Side, changed, differs
+from amp_migrate.check.events.sides import Key, Side, differs, staying
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.check.statements.alike import Alike
 from amp_migrate.facts.below import every
@@ -22,10 +22,7 @@ _WITH = ast.With | ast.AsyncWith
 def entered_unseen(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Difference]]:
     """Yield the contexts that only the new text enters and that may be something else than autocast."""
     alike = Alike(old, new)
-    for name, _ in changed(old, new):
-        before, after = old.functions[name], new.functions[name]
-        if any(map(claims.drops, before)):
-            continue
+    for before, after, _ in staying(old, new, claims):
         had = [(f, context) for f in before for context in _contexts(f)]
         texts = {ast.unparse(n) for _, c in had for n in every(c) if isinstance(n, ast.expr)}
         kept = [(f, c) for f, c in had if isinstance(c, ast.Call) and not alike.is_apex(f, c)]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from amp_migrate.check.events.claims import Claims
-from amp_migrate.check.events.sides import Key, Side, changed, differs, key
+from amp_migrate.check.events.sides import Key, Side, differs, key, staying
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.check.statements.alike import Alike
 from amp_migrate.check.statements.coming.native import Native
@@ -45,10 +45,8 @@ _OF_TORCH = frozenset({"contextlib.nullcontext", "torch.clear_autocast_cache"})
 def foreign(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Difference]]:
     """Yield what the new text computes, sets or deletes where the old one did nothing of the kind, and that is nothing of AMP."""
     alike, native = Alike(old, new), Native(old, new)
-    for name, _ in changed(old, new):
-        before, after = old.functions[name], new.functions[name]
-        if not any(map(claims.drops, before)):
-            yield from _Brought(old, new, alike, before, after, claims, native).differences()
+    for before, after, _ in staying(old, new, claims):
+        yield from _Brought(old, new, alike, before, after, claims, native).differences()
     for name in sorted(new.functions.keys() - old.functions.keys()):
         path, after = name[0], new.functions[name]
         home = [f for other, held in old.functions.items() if other[0] == path for f in held]
