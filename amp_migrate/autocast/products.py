@@ -9,9 +9,9 @@ from amp_migrate.facts.paths import walk
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.reach import reached_by
 from amp_migrate.training.beliefs import SHAPES
-from amp_migrate.training.bindings import operands
 from amp_migrate.training.contexts import runs_without_gradients
 from amp_migrate.training.region import Region
+from amp_migrate.training.types.factors import factors
 
 _PRODUCTS = frozenset(
     {
@@ -31,7 +31,8 @@ class Products:
     def __init__(self, project: Project, *, sums: bool = False) -> None:
         """`sums`: what O1 left in the type of its inputs, ``torch.einsum(...)``, counts as well."""
         self._project = project
-        self._named = _PRODUCTS | (_SUMS if sums else frozenset())
+        names = _PRODUCTS | (_SUMS if sums else frozenset())
+        self._functions = {f"{package}.{name}" for package in _PACKAGES for name in names}
         self._known: dict[Function, bool] = {}
 
     def among(self, function: Function, needed: list[ast.stmt]) -> list[Region]:
@@ -47,28 +48,14 @@ class Products:
     def factors(self, module: Module, node: ast.AST) -> Iterator[ast.expr]:
         """Yield what the products in a statement or expression itself multiply, whatever its type: ``x.float() @ y``."""
         for part in walk(node):
-            if not self._is_product(module, part):
-                continue
-            if isinstance(part, ast.BinOp):
-                yield from (*_shaped(part.left), *_shaped(part.right))
-            elif isinstance(part, ast.AugAssign):
-                for given in operands(module, part):
-                    yield from _shaped(given)
-            elif isinstance(part, ast.Call):
-                receiver = [part.func.value] if isinstance(part.func, ast.Attribute) else []
-                for given in (*receiver, *part.args):
-                    yield from _shaped(given)
+            for given in self._factors(module, part) or ():
+                yield from _shaped(given)
 
     def multiplied(self, module: Module, node: ast.AST) -> list[ast.expr]:
         """Return what a product multiplies, as that stands there; nothing for any other node."""
-        if not self._is_product(module, node):
-            return []
-        if isinstance(node, ast.BinOp | ast.AugAssign):
-            return operands(module, node)
-        assert isinstance(node, ast.Call)
-        receiver = [node.func.value] if isinstance(node.func, ast.Attribute) else []
-        bound = receiver and self._project.external(module, node.func) is None
-        given = [*(receiver if bound else []), *node.args]
+        given = self._factors(module, node) or []
+        if not isinstance(node, ast.Call):
+            return given
         parts = [p for g in given for p in (g.elts if isinstance(g, ast.List | ast.Tuple) else [g])]
         return [part for part in parts if not isinstance(part, ast.Constant)]
 
@@ -89,22 +76,10 @@ class Products:
         return self._known[function]
 
     def _in(self, module: Module, node: ast.AST) -> bool:
-        return any(self._is_product(module, part) for part in walk(node))
+        return any(self._factors(module, part) is not None for part in walk(node))
 
-    def _is_product(self, module: Module, node: ast.AST) -> bool:
-        if isinstance(node, ast.BinOp | ast.AugAssign):
-            return isinstance(node.op, ast.MatMult)
-        if not isinstance(node, ast.Call):
-            return False
-        package, _, name = (self._project.external(module, node.func) or "").rpartition(".")
-        if package:
-            return package in _PACKAGES and name in self._named
-        func = node.func
-        return (
-            isinstance(func, ast.Attribute)
-            and func.attr in _METHODS
-            and not self._project.callees(node)
-        )
+    def _factors(self, module: Module, node: ast.AST) -> list[ast.expr] | None:
+        return factors(self._project, module, node, self._functions, _METHODS)
 
 
 def _shaped(node: ast.expr) -> Iterator[ast.expr]:

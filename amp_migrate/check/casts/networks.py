@@ -30,6 +30,7 @@ from amp_migrate.training.beliefs import (
 from amp_migrate.training.bindings import bases
 from amp_migrate.training.forwards.forwards import is_housekeeping
 from amp_migrate.training.forwards.holders import holders
+from amp_migrate.training.types.factors import factors
 from amp_migrate.training.types.settled import RETYPES
 
 _LOSSES = ("torch.nn.functional.", "torch.nn.")
@@ -227,14 +228,8 @@ class Networks:
         """Tell whether a call multiplies what an initialized network gave, which was made fp32."""
         if self.only_given:
             return False
-        name = self._project.external(function.module, call.func)
-        if name is not None:
-            return name in PRODUCTS and self.halves(function, call, call.args)
-        if not isinstance(call.func, ast.Attribute) or call.func.attr not in METHODS:
-            return False
-        if self._project.callees(call):
-            return False
-        return self.halves(function, call, [call.func.value, *call.args])
+        given = factors(self._project, function.module, call, PRODUCTS, METHODS)
+        return given is not None and self.halves(function, call, given)
 
     def halves(self, function: Function, product: ast.AST, factors: list[ast.expr]) -> bool:
         """Tell whether a product is one of weights in a loss, or of what an initialized network gave, which was made fp32.

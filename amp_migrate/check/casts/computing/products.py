@@ -16,6 +16,7 @@ from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.project import Function
 from amp_migrate.training.bindings import operands
+from amp_migrate.training.types.factors import factors
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -93,14 +94,4 @@ def _products(
 
 
 def _factors(side: Side, function: Function, node: ast.AST) -> list[ast.expr]:
-    """Return what a product multiplies; nothing for any other node."""
-    if isinstance(node, ast.BinOp | ast.AugAssign):
-        return operands(function.module, node) if isinstance(node.op, ast.MatMult) else []
-    if not isinstance(node, ast.Call):
-        return []
-    name = side.project.external(function.module, node.func)
-    if name is not None:
-        return node.args if name in PRODUCTS else []
-    if not isinstance(node.func, ast.Attribute) or node.func.attr not in METHODS:
-        return []
-    return [] if side.project.callees(node) else [node.func.value, *node.args]
+    return factors(side.project, function.module, node, PRODUCTS, METHODS) or []
