@@ -18,12 +18,7 @@ from amp_migrate.project import Function, Module, Project
 from amp_migrate.source.span import Span
 
 _STATE = "_amp_state"
-MARKS = (
-    "_lazy_init_maybe_master_weights",
-    "_amp_stash",
-    "_amp_lazy_init",
-    "_prepare_amp_backward",
-)
+MARKS = ("_lazy_init_maybe_master_weights", "_amp_stash", "_amp_lazy_init", "_prepare_amp_backward")
 """What Apex calls its own attributes and methods of the optimizers that it initializes."""
 
 

@@ -10,16 +10,7 @@ from typing import NamedTuple
 from amp_migrate.check.apex.assumed import Initialize, guards
 from amp_migrate.check.counterpart import Counterpart, counterpart, heads, statements
 from amp_migrate.check.events.sides import Side, key
-from amp_migrate.check.flags import (
-    PATH,
-    Flag,
-    Flags,
-    calls,
-    is_lasting,
-    paths,
-    read_by,
-    text_of,
-)
+from amp_migrate.check.flags import PATH, Flag, Flags, calls, is_lasting, paths, read_by, text_of
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import argument, tail, walk
 from amp_migrate.flow.evaluate import evaluate

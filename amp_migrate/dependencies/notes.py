@@ -8,14 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from amp_migrate.dependencies.files import naming_apex
 from amp_migrate.dependencies.lines import Line, asking
-from amp_migrate.dependencies.options import (
-    DECLARES,
-    declared,
-    forgotten,
-    parsed,
-    span_of,
-    spoken,
-)
+from amp_migrate.dependencies.options import DECLARES, declared, forgotten, parsed, span_of, spoken
 from amp_migrate.dependencies.stale import stale
 from amp_migrate.facts.paths import argument
 from amp_migrate.plan.model import Finding, Status

@@ -200,9 +200,7 @@ def _settings(module: Module) -> list[tuple[ast.Name, ast.Constant]]:
 
 
 def _unset(
-    availability: Availability,
-    settings: list[tuple[ast.Name, ast.Constant]],
-    inside: set[ast.AST],
+    availability: Availability, settings: list[tuple[ast.Name, ast.Constant]], inside: set[ast.AST]
 ) -> Assumption:
     """Return what is known of variables once the assignments in branches that go are never made."""
     kept = {(target.id, value.value) for target, value in settings if target not in inside}

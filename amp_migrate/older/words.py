@@ -39,10 +39,7 @@ FUSED = MappingProxyType(
 )
 
 HANDLE = MappingProxyType(
-    {
-        r"amp\.initialize": "wrap_optimizer",
-        r"amp\.scale_loss": "optimizer.scale_loss",
-    }
+    {r"amp\.initialize": "wrap_optimizer", r"amp\.scale_loss": "optimizer.scale_loss"}
 )
 
 MASTERS = MappingProxyType(

@@ -49,10 +49,7 @@ def _enabled(report: Report, style: Style) -> str:
     counts = report.counts
     if not counts.found:
         return "found no training in FP32"
-    kinds = (
-        (counts.migrated, "enabled", "green"),
-        (counts.left, "left", "red"),
-    )
+    kinds = ((counts.migrated, "enabled", "green"), (counts.left, "left", "red"))
     shown = ", ".join(style(f"{n} {word}", *([colour] if n else [])) for n, word, colour in kinds)
     fixed = (
         f", {style(plural(counts.fixed, 'mistake') + ' fixed', 'yellow')}" if counts.fixed else ""

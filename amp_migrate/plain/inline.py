@@ -102,10 +102,7 @@ class Inlining:
         return bool(reached) and all(is_passthrough(self._project, f) for f in reached)
 
     def _may_move(
-        self,
-        inner: ast.Call,
-        given: dict[str, list[ast.expr]],
-        named: dict[str, ast.expr],
+        self, inner: ast.Call, given: dict[str, list[ast.expr]], named: dict[str, ast.expr]
     ) -> bool:
         """Tell whether the arguments may be evaluated where the parameters stand."""
         used = Counter(name.id for name in ast.walk(inner) if isinstance(name, ast.Name))

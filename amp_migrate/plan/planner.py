@@ -11,13 +11,7 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.finding.build import Index, units
 from amp_migrate.placement.finding.forgotten import indexed
 from amp_migrate.plain.spell import Use, late, spelt_out
-from amp_migrate.plan.answers import (
-    Answer,
-    cut_modules,
-    first_cause,
-    keeps_native,
-    uses_apex,
-)
+from amp_migrate.plan.answers import Answer, cut_modules, first_cause, keeps_native, uses_apex
 from amp_migrate.plan.deciding import Deciding
 from amp_migrate.plan.files import Done, Files
 from amp_migrate.plan.model import (

@@ -87,11 +87,7 @@ class _Place:
     """Notes the place of a node, which may begin and end with nodes of its own."""
 
     def __init__(
-        self,
-        state: _Places,
-        node: cst.CSTNode,
-        first: cst.CSTNode | None,
-        last: cst.CSTNode | None,
+        self, state: _Places, node: cst.CSTNode, first: cst.CSTNode | None, last: cst.CSTNode | None
     ) -> None:
         self._state = state
         self._node = node

@@ -148,10 +148,7 @@ MULTIPLYING_LAYERS = frozenset(
 
 # torch refuses to run these while autocast is on.
 REFUSES_CASTS = frozenset(
-    {
-        "torch.binary_cross_entropy",
-        "torch.nn.functional.binary_cross_entropy",
-    }
+    {"torch.binary_cross_entropy", "torch.nn.functional.binary_cross_entropy"}
 )
 REFUSING_LAYERS = frozenset({"torch.nn.BCELoss", "torch.nn.modules.loss.BCELoss"})
 

@@ -91,12 +91,7 @@ def unpacked(project: Project, module: Module, binding: ast.AST) -> list[ast.exp
 
 
 def _parts(
-    project: Project,
-    module: Module,
-    value: ast.expr,
-    place: int,
-    count: int,
-    seen: set[Function],
+    project: Project, module: Module, value: ast.expr, place: int, count: int, seen: set[Function]
 ) -> Iterator[ast.expr]:
     """Yield what stands at a place of `count` that a value gives, through functions that hand on what others return."""
     if isinstance(value, ast.Tuple) and len(value.elts) == count:

@@ -138,10 +138,7 @@ class Again:
                 yield from self._differing(at, was.get(at, {}), held)
 
     def _differing(
-        self,
-        at: Where,
-        was: Mapping[ast.Call, States],
-        now: Sequence[tuple[ast.Call, Function]],
+        self, at: Where, was: Mapping[ast.Call, States], now: Sequence[tuple[ast.Call, Function]]
     ) -> Iterator[tuple[Key, Difference]]:
         for call, function in now:
             ran = counterparts(was, [node for node, _ in now], call)

@@ -28,11 +28,7 @@ class Callables:
     """Follows the values that run one of some networks."""
 
     def __init__(
-        self,
-        project: Project,
-        objects: Objects,
-        networks: frozenset[int],
-        holders: frozenset[int],
+        self, project: Project, objects: Objects, networks: frozenset[int], holders: frozenset[int]
     ) -> None:
         self._project = project
         self._objects = objects

@@ -40,11 +40,7 @@ class Scalers:
         self._native = native
 
     def differing(
-        self,
-        native: Casting,
-        begun: dict[Function, frozenset[Casts]],
-        wrong: bool,
-        what: str,
+        self, native: Casting, begun: dict[Function, frozenset[Casts]], wrong: bool, what: str
     ) -> Iterator[tuple[Key, Difference]]:
         """Yield the GradScalers that are on or off where Apex was not."""
         for function, call in native.enabled.makers:

@@ -79,10 +79,7 @@ def _found(
 
 
 def _around(
-    function: Function,
-    node: ast.AST,
-    of_amp: Callable[[ast.expr], bool],
-    imports: frozenset[str],
+    function: Function, node: ast.AST, of_amp: Callable[[ast.expr], bool], imports: frozenset[str]
 ) -> Iterator[str]:
     """Yield the blocks around a node of a function: what they enter, catch, or do in the end."""
     child = node

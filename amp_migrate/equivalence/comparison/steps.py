@@ -90,13 +90,7 @@ def _compare_process(before: Process, after: Process, rule: ScaleRule) -> Iterat
             )
     if len(before.steps) != len(after.steps):
         step = min(len(before.steps), len(after.steps)) + 1
-        yield Difference(
-            before.rank,
-            step,
-            "number of iterations",
-            _ending(before),
-            _ending(after),
-        )
+        yield Difference(before.rank, step, "number of iterations", _ending(before), _ending(after))
 
 
 def _ending(process: Process) -> str:

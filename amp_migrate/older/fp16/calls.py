@@ -91,10 +91,7 @@ def _own_statement(sheet: Sheet, call: ast.Call) -> ast.stmt:
     ):
         return statement
     raise Unwritable(
-        sheet.module,
-        call,
-        "this call shares its lines, or a statement, with something else",
-        ALONE,
+        sheet.module, call, "this call shares its lines, or a statement, with something else", ALONE
     )
 
 

@@ -184,11 +184,7 @@ def _sequential(sites: list[Site]) -> bool:
 
 
 def _creation(
-    unit: Unit,
-    site: Site,
-    uses: list[ast.AST],
-    function: Function,
-    start: ast.stmt | None = None,
+    unit: Unit, site: Site, uses: list[ast.AST], function: Function, start: ast.stmt | None = None
 ) -> Creation:
     trains = site in unit.home.inits.get(function, [])
     found = climb(unit, site, uses, function, start)

@@ -34,12 +34,7 @@ from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Function
 from amp_migrate.project.order import exclusive, inside, key, levels
 from amp_migrate.project.rounds import runs_before
-from amp_migrate.training.steps import (
-    Backward,
-    Step,
-    boundary,
-    is_one,
-)
+from amp_migrate.training.steps import Backward, Step, boundary, is_one
 
 
 def plan(unit: Unit, function: Function, *, moving: bool = True) -> list[Unscale]:
@@ -192,12 +187,7 @@ def _accumulates(unit: Unit, course: Course, step: Step) -> bool:
 
 
 def _unscale(
-    unit: Unit,
-    course: Course,
-    step: Step | None,
-    text: str,
-    first: ast.stmt,
-    found: list[Use],
+    unit: Unit, course: Course, step: Step | None, text: str, first: ast.stmt, found: list[Use]
 ) -> Unscale:
     function = course.function
     tree = function.module.tree

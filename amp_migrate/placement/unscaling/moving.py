@@ -16,12 +16,7 @@ from amp_migrate.placement.windows.certain import may_be_untrained
 from amp_migrate.placement.windows.skipped import accumulates
 from amp_migrate.plan.cannot import Cannot, place_of
 from amp_migrate.project.order import Loop, inside, key, levels, position, tests_between
-from amp_migrate.training.steps import (
-    Step,
-    children_of,
-    holds_backward,
-    outermost_anchor,
-)
+from amp_migrate.training.steps import Step, children_of, holds_backward, outermost_anchor
 
 _OTHER = (
     "gradients are read on every micro-batch by code that does other things too, and can be unscaled only "

@@ -39,9 +39,7 @@ def split_attached(
     return list(lines[:cut]), list(lines[cut:])
 
 
-def split_header(
-    lines: Sequence[cst.EmptyLine],
-) -> tuple[list[cst.EmptyLine], list[cst.EmptyLine]]:
+def split_header(lines: Sequence[cst.EmptyLine]) -> tuple[list[cst.EmptyLine], list[cst.EmptyLine]]:
     """Divide the lines above a module's code: the interpreter and encoding, and the others."""
     cut = 0
     while cut < len(lines) and (c := lines[cut].comment) and _FILE_COMMENT.match(c.value):

@@ -25,9 +25,7 @@ class _Reindent(cst.CSTTransformer):
         return updated_node.with_changes(indent=self.block_indent)
 
     def leave_ParenthesizedWhitespace(
-        self,
-        original_node: cst.ParenthesizedWhitespace,
-        updated_node: cst.ParenthesizedWhitespace,
+        self, original_node: cst.ParenthesizedWhitespace, updated_node: cst.ParenthesizedWhitespace
     ) -> cst.ParenthesizedWhitespace:
         spaces = updated_node.last_line.value
         depth, rest = divmod(len(spaces), len(_UNIT))

@@ -148,10 +148,7 @@ def _behind(site: Site, scaler: str, found: StateKeys) -> list[Edit]:
     keys = [] if found.kept else found.own[site]
     state = tree.segment(site.call.args[0], {k: native_key(tree.segment(k)) for k in keys})
     text = f"{scaler}.load_state_dict({state})"
-    return [
-        Insert(tree.span(before), text, after=True),
-        Drop(tree.span(site.statement)),
-    ]
+    return [Insert(tree.span(before), text, after=True), Drop(tree.span(site.statement))]
 
 
 def _renames(

@@ -13,11 +13,7 @@ from amp_migrate.facts.scopes import targets_of
 from amp_migrate.plan.model import Decision, Drop, Edit, Hoist, Replace, ReplaceExpression, Status
 from amp_migrate.project.order import in_branch
 from amp_migrate.rules.base import FileContext, Rule, decision
-from amp_migrate.rules.guards.flags_asked import (
-    asked_elsewhere,
-    taken_elsewhere,
-    value,
-)
+from amp_migrate.rules.guards.flags_asked import asked_elsewhere, taken_elsewhere, value
 from amp_migrate.rules.guards.kept import star_needed, stays
 
 

@@ -17,11 +17,7 @@ class Callers:
     scaler.
     """
 
-    def __init__(
-        self,
-        made: Inits,
-        needing: set[Function],
-    ) -> None:
+    def __init__(self, made: Inits, needing: set[Function]) -> None:
         self._project, self._made = made.project, made
         self._needing = needing
         self.alone = False

@@ -46,10 +46,7 @@ def _looks_up(node: ast.expr | None) -> bool:
 
 
 def taken_apart(
-    project: Project,
-    function: Function,
-    node: ast.AST,
-    above: frozenset[Function] = frozenset(),
+    project: Project, function: Function, node: ast.AST, above: frozenset[Function] = frozenset()
 ) -> bool:
     """Tell whether what an expression of a function gives is unpacked or indexed wherever it goes, as far as that is seen."""
     tree = function.module.tree

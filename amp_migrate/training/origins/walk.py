@@ -31,10 +31,7 @@ class Step:
     __slots__ = ("held", "onward", "run")
 
     def __init__(
-        self,
-        run: Iterable[int] = (),
-        onward: Sequence[Origin] = (),
-        held: frozenset[int] = _NONE,
+        self, run: Iterable[int] = (), onward: Sequence[Origin] = (), held: frozenset[int] = _NONE
     ) -> None:
         self.run = frozenset(run)
         self.onward = onward
