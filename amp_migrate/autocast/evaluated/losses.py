@@ -19,6 +19,7 @@ from amp_migrate.project.order import position
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.forwards.forwards import Forward
 from amp_migrate.training.region import Region, nodes_in, run_in
+from amp_migrate.training.types.known import types_of
 
 _ASSIGNS = (ast.Assign, ast.AugAssign, ast.AnnAssign)
 _MEASURES = (*_ASSIGNS, ast.Return, ast.Expr, ast.If, ast.While)
@@ -120,7 +121,11 @@ class _Measured:
     ) -> bool:
         node = node.value if isinstance(node, ast.Starred) else node
         found = self._losses.networks(function, node, cast=True, factor=factor, narrow=narrow)
-        return bool(found & self._models)
+        return bool(found & self._models) and not (narrow and self._is_wide(function, node))
+
+    def _is_wide(self, function: Function, node: ast.expr) -> bool:
+        """Tell whether a sum or a power is surely of fp32, or of whole numbers: casts change nothing."""
+        return types_of(self._unit.project, self._losses).is_wide(function, node)
 
 
 def _factors(project: Project, module: Module, node: ast.AST) -> list[ast.expr]:

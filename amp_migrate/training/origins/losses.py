@@ -10,7 +10,12 @@ from amp_migrate.facts.paths import argument, tail
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.flow.cfg.graph import Graph
 from amp_migrate.project import Anonymous, Function, Project
-from amp_migrate.training.beliefs import ARRAYS, HAND_OUT_STATE, METHODS_WITHOUT_CASTS
+from amp_migrate.training.beliefs import (
+    ARRAYS,
+    HAND_OUT_STATE,
+    METHODS_WITHOUT_CASTS,
+    RUNS_NO_FORWARD,
+)
 from amp_migrate.training.bindings import own_part, returned, run_first, wholes
 from amp_migrate.training.contexts import keeps_no_graph, scales_loss
 from amp_migrate.training.objects import COPY, Objects
@@ -152,10 +157,13 @@ class Losses:
         return Step(run, onward, held)
 
     def _hands_out(self, call: ast.Call, stops: Stops | None) -> bool:
-        """Tell whether a call gives a part of what it is called on, and runs nothing."""
-        if stops is NARROW and isinstance(call.func, ast.Attribute) and call.func.attr in _PARTS:
-            return not self._project.callees(call)
-        return stops is not None and tail(call) in HAND_OUT_STATE
+        """Tell whether a call gives what it is called on, or a part of that, and runs nothing."""
+        if stops is None or not isinstance(call.func, ast.Attribute):
+            return False
+        if call.func.attr in HAND_OUT_STATE:
+            return True
+        parts = _PARTS if stops is NARROW else RUNS_NO_FORWARD
+        return call.func.attr in parts and not self._project.callees(call)
 
     def bound(self, where: Function, part: ast.AST) -> list[Origin]:
         """Return what a variable or an attribute that is read may hold; nothing for other nodes."""
@@ -231,7 +239,16 @@ class Losses:
             return frozenset()
         held = self._containers.within(function.module, node)
         own = isinstance(node, ast.Name) and held & self._containers.named(function, node.id)
+        if held and isinstance(node, ast.Name) and self._is_handed_in(function, node):
+            held = own or frozenset()  # what else it was given, the calls tell
         return held.difference(n for n in own or () if not self._may_be_one(function, node, n))
+
+    def _is_handed_in(self, function: Function, name: ast.Name) -> bool:
+        """Tell whether a variable holds what the calls of its function hand in for a parameter, and nothing else."""
+        values = self.reaching(function, name)
+        return bool(values) and all(
+            isinstance(value, ast.arg) and self._arguments(function, value) for value in values
+        )
 
     def handed_over(self, number: int) -> Place:
         """Return where a thing is that is put into a container."""

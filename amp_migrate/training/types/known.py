@@ -9,6 +9,7 @@ from typing import NamedTuple
 from amp_migrate.facts.constants import string
 from amp_migrate.facts.paths import argument, tail
 from amp_migrate.project import Function, Module, Project
+from amp_migrate.project.once import kept
 from amp_migrate.training.beliefs import WEIGHTS
 from amp_migrate.training.bindings import bound_value, returned, unpacked, wholes
 from amp_migrate.training.origins.losses import Losses
@@ -19,6 +20,7 @@ from amp_migrate.training.types.floats import (
     UNKNOWN,
     WHOLE,
     Helds,
+    Kind,
     alone,
     always,
     halved,
@@ -34,6 +36,14 @@ from amp_migrate.training.types.operators import Join
 _SAME = frozenset({"H", "T", "data", "mH", "mT", "real"})
 _NUMBERS = frozenset({"device", "dtype", "ndim", "shape"})
 _BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
+
+
+_NEVER_HALF = frozenset({Kind.NUMBER, Kind.WHOLE, Kind.WIDE})
+
+
+def types_of(project: Project, losses: Losses) -> Types:
+    """Return what answers for a project; made once."""
+    return kept(project, (types_of, losses), lambda: Types(project, losses))
 
 
 class Spot(NamedTuple):
@@ -70,6 +80,10 @@ class Types:
         if start not in self._known:
             self._settle(start)
         return self._known[start] or UNKNOWN
+
+    def is_wide(self, function: Function, node: ast.expr) -> bool:
+        """Tell whether an expression is surely no fp16 with autocast."""
+        return {held.native for held in self.of(function, node)} <= _NEVER_HALF
 
     def _settle(self, start: Spot) -> None:
         """Work out the least that agrees with all rules, where variables come of themselves in loops."""

@@ -13,7 +13,7 @@ from amp_migrate.project.once import once
 from amp_migrate.training.origins.losses import Losses
 from amp_migrate.training.types.called import operands
 from amp_migrate.training.types.floats import Helds, Kind
-from amp_migrate.training.types.known import Types
+from amp_migrate.training.types.known import types_of
 from amp_migrate.training.types.operators import UNLISTED
 
 _WORDS = frozenset(name.rpartition(".")[2] for name in UNLISTED)
@@ -39,7 +39,7 @@ class Unlisted:
 
     def __init__(self, project: Project, losses: Losses) -> None:
         self._project = project
-        self.types = Types(project, losses)
+        self.types = types_of(project, losses)
 
     def is_one(self, module: Module, node: ast.AST) -> bool:
         """Tell whether a node is such a product, which the project did not register as one to run in fp16."""

@@ -16,6 +16,7 @@ from amp_migrate.check.events.claims import Claims
 from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.project import Function
+from amp_migrate.training.types.known import types_of
 from amp_migrate.training.types.wide import computed
 
 _At = tuple[Key, str]
@@ -58,9 +59,14 @@ class Wide:
 
     def _is_narrow(self, function: Function, node: ast.AST) -> bool:
         """Tell whether a node computes in fp32 of what a network gave."""
-        training = self.old.program.training
-        given = computed(self.old.project, function.module, node)
-        found = (training.losses.networks(function, part, narrow=True) for part in given)
+        training, project = self.old.program.training, self.old.project
+        types = types_of(project, training.losses)
+        given = computed(project, function.module, node)
+        found = (
+            training.losses.networks(function, part, narrow=True)
+            for part in given
+            if not types.is_wide(function, part)
+        )
         return any(training.objects.origins(names) & self.networks.running for names in found)
 
 
