@@ -31,6 +31,7 @@ from amp_migrate.training.types.floats import (
     union,
 )
 from amp_migrate.training.types.handed import Handed
+from amp_migrate.training.types.keyed import Keyed
 from amp_migrate.training.types.operators import Join
 
 _SAME = frozenset({"H", "T", "data", "mH", "mT", "real"})
@@ -71,6 +72,7 @@ class Types:
         self._project = project
         self._losses = losses
         self._called = Called(project)
+        self._keyed = Keyed(project, losses)
         self._handed = Handed(project)
         self._known: dict[Spot, Helds] = {}
 
@@ -116,12 +118,15 @@ class Types:
         if isinstance(node, ast.AugAssign):
             return self._changed(function, node)
         if isinstance(node, ast.Subscript):
-            return _item(function, node)
+            found = self._keyed.items(function, node)
+            return Rule(tuple(Spot(*each) for each in found)) if found else _item(function, node)
         if isinstance(node, ast.Compare) or _negates(node):
             return Rule((), always(WHOLE))
         if isinstance(node, ast.Constant | ast.JoinedStr):
             return _NUMBER
         parts = list(_parts(node))
+        if isinstance(node, ast.Tuple | ast.List | ast.Set | ast.Dict) and not parts:
+            return Rule((), always(frozenset()))
         return Rule(tuple(Spot(function, part) for part in parts)) if parts else _UNKNOWN
 
     def _name(self, function: Function, node: ast.Name) -> Rule:
@@ -140,7 +145,8 @@ class Types:
                 changes = isinstance(up, ast.AugAssign) and up.value is value
                 spot = Spot(holder, up if changes and up is not None else value)
                 rules.append(Rule((spot,)))
-        return _either(rules)
+        given = [Spot(*self._losses.handed_over(n)) for n in self._losses.put_in(function, node)]
+        return _either([*rules, Rule(tuple(given))] if given and rules else rules)
 
     def _parameter(self, function: Function, parameter: ast.arg) -> Rule:
         """Return the rule of what all calls hand in for a parameter."""

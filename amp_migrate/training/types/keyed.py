@@ -1,0 +1,90 @@
+"""Items of dicts that functions make and return, by their keys: ``outputs["loss"]``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.facts.constants import string
+from amp_migrate.project import Function, Project
+from amp_migrate.training.bindings import returned
+from amp_migrate.training.origins.losses import Losses
+
+Place = tuple[Function, ast.expr]
+
+
+class Keyed:
+    """Follows what holds a dict back to where that is made."""
+
+    def __init__(self, project: Project, losses: Losses) -> None:
+        self._project = project
+        self._losses = losses
+
+    def items(self, function: Function, node: ast.Subscript) -> list[Place]:
+        """Return what may be under the key that is asked for; nothing where not all dicts are seen, or one may be changed."""
+        key = string(node.slice)
+        if key is None:
+            return []
+        places: list[Place] = []
+        for made in self._made(function, node.value, set()):
+            pairs = None if made is None else _pairs(made[1])
+            if made is None or pairs is None:
+                return []
+            if key in pairs:  # asking one without it raises
+                places.append((made[0], pairs[key]))
+        return places
+
+    def _made(
+        self, function: Function, node: ast.expr, seen: set[tuple[Function, ast.AST]]
+    ) -> Iterator[Place | None]:
+        """Yield the displays of dicts that an expression may hold; None for anything else."""
+        if (function, node) in seen:
+            return
+        seen.add((function, node))
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            values = [] if self._losses.put_in(function, node) else self._losses.reaching(function, node)  # fmt: skip
+            if not values:
+                yield None
+            for value in values:
+                if isinstance(value, ast.expr):
+                    yield from self._made(self._losses.reached.holder(function, value), value, seen)
+                else:
+                    yield None
+        elif isinstance(node, ast.IfExp):
+            for way in (node.body, node.orelse):
+                yield from self._made(function, way, seen)
+        elif isinstance(node, ast.Dict) or _is_dict(function, node):
+            yield function, node
+        else:
+            yield from self._given_back(function, node, seen)
+
+    def _given_back(
+        self, function: Function, node: ast.expr, seen: set[tuple[Function, ast.AST]]
+    ) -> Iterator[Place | None]:
+        project, module = self._project, function.module
+        callees: list[Function] = []
+        if isinstance(node, ast.Call) and not project.constructed(node):
+            callees = project.callees(node) or project.methods(module, node.func, "forward")
+        ends = [(callee, value) for callee in callees for value in returned(callee)]
+        if not ends:
+            yield None
+        for callee, value in ends:
+            yield from self._made(callee, value, seen)
+
+
+def _is_dict(function: Function, node: ast.expr) -> bool:
+    if not isinstance(node, ast.Call) or node.args:
+        return False
+    return function.module.scopes.builtin(node.func) == "dict"
+
+
+def _pairs(node: ast.expr) -> dict[str, ast.expr] | None:
+    """Return what a display or a call of ``dict`` has under its keys; None where it does not name all of them."""
+    if isinstance(node, ast.Dict):
+        keys = [string(each) if each is not None else None for each in node.keys]
+        pairs = list(zip(keys, node.values, strict=True))
+    else:
+        assert isinstance(node, ast.Call)
+        pairs = [(keyword.arg, keyword.value) for keyword in node.keywords]
+    found = {key: value for key, value in pairs if key is not None}
+    return found if len(found) == len(pairs) else None
