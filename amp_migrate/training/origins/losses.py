@@ -12,9 +12,6 @@ from amp_migrate.flow.cfg.graph import Graph
 from amp_migrate.project import Anonymous, Function, Project
 from amp_migrate.training.beliefs import (
     ARRAYS,
-    HAND_OUT_STATE,
-    METHODS_WITHOUT_CASTS,
-    RUNS_NO_FORWARD,
 )
 from amp_migrate.training.bindings import own_part, returned, run_first, wholes
 from amp_migrate.training.contexts import keeps_no_graph, scales_loss
@@ -32,10 +29,10 @@ from amp_migrate.training.types.settled import (
     Stops,
     is_cut_off,
     is_settled,
+    runs_nothing,
 )
 from amp_migrate.training.types.wide import is_wide
 
-_PARTS = METHODS_WITHOUT_CASTS | {"get", "items", "keys", "values"}
 _PROTOCOLS = frozenset({"__getitem__", "__iter__", "__next__"})
 
 
@@ -136,8 +133,10 @@ class Losses:
         onward: list[Origin] = []
         results: list[Origin] = []
         if isinstance(part, ast.Call):
-            run = set() if self._hands_out(part, stops) else self._run(where, part)
-            for callee in self._project.callees(part):
+            callees = self._project.callees(part)
+            runs_none = stops is not None and runs_nothing(self._project, part, stops)
+            run = set() if runs_none else self._run(where, part)
+            for callee in callees:
                 results += [Origin(callee, value, down=part) for value in returned(callee)]
             for anonymous in self._lambdas.run(part):
                 results.append(Origin(anonymous, anonymous.body.body, down=part))
@@ -155,15 +154,6 @@ class Losses:
             if child is not runs or not isinstance(child, ast.Name)
         ]
         return Step(run, onward, held)
-
-    def _hands_out(self, call: ast.Call, stops: Stops | None) -> bool:
-        """Tell whether a call gives what it is called on, or a part of that, and runs nothing."""
-        if stops is None or not isinstance(call.func, ast.Attribute):
-            return False
-        if call.func.attr in HAND_OUT_STATE:
-            return True
-        parts = _PARTS if stops is NARROW else RUNS_NO_FORWARD
-        return call.func.attr in parts and not self._project.callees(call)
 
     def bound(self, where: Function, part: ast.AST) -> list[Origin]:
         """Return what a variable or an attribute that is read may hold; nothing for other nodes."""
@@ -244,10 +234,13 @@ class Losses:
         return held.difference(n for n in own or () if not self._may_be_one(function, node, n))
 
     def _is_handed_in(self, function: Function, name: ast.Name) -> bool:
-        """Tell whether a variable holds what the calls of its function hand in for a parameter, and nothing else."""
+        """Tell whether a variable is another name for what the calls of its function hand in, or for what is held elsewhere."""
         values = self.reaching(function, name)
         return bool(values) and all(
-            isinstance(value, ast.arg) and self._arguments(function, value) for value in values
+            bool(self._arguments(function, value))
+            if isinstance(value, ast.arg)
+            else isinstance(value, ast.Name | ast.Attribute | ast.Subscript)
+            for value in values
         )
 
     def handed_over(self, number: int) -> Place:

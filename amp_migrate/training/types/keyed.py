@@ -9,6 +9,7 @@ from amp_migrate.facts.constants import string
 from amp_migrate.project import Function, Project
 from amp_migrate.training.bindings import returned
 from amp_migrate.training.origins.losses import Losses
+from amp_migrate.training.types.handed import Handed
 
 Place = tuple[Function, ast.expr]
 
@@ -16,8 +17,9 @@ Place = tuple[Function, ast.expr]
 class Keyed:
     """Follows what holds a dict back to where that is made."""
 
-    def __init__(self, project: Project, losses: Losses) -> None:
+    def __init__(self, project: Project, losses: Losses, handed: Handed) -> None:
         self._project = project
+        self._handed = handed
         self._losses = losses
 
     def items(self, function: Function, node: ast.Subscript) -> list[Place]:
@@ -48,6 +50,8 @@ class Keyed:
             for value in values:
                 if isinstance(value, ast.expr):
                     yield from self._made(self._losses.reached.holder(function, value), value, seen)
+                elif value is not None:
+                    yield from self._taken(function, value, seen)
                 else:
                     yield None
         elif isinstance(node, ast.IfExp):
@@ -57,6 +61,17 @@ class Keyed:
             yield function, node
         else:
             yield from self._given_back(function, node, seen)
+
+    def _taken(
+        self, function: Function, parameter: ast.arg, seen: set[tuple[Function, ast.AST]]
+    ) -> Iterator[Place | None]:
+        """Yield the displays that calls hand in for a parameter."""
+        for site in self._handed.sites(function) or (None,):
+            given = self._project.arguments(site, function).get(parameter.arg) if site else None
+            if given is None:
+                yield None
+            else:
+                yield from self._made(self._project.holder(given), given, seen)
 
     def _given_back(
         self, function: Function, node: ast.expr, seen: set[tuple[Function, ast.AST]]

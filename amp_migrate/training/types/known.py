@@ -72,8 +72,8 @@ class Types:
         self._project = project
         self._losses = losses
         self._called = Called(project)
-        self._keyed = Keyed(project, losses)
         self._handed = Handed(project)
+        self._keyed = Keyed(project, losses, self._handed)
         self._known: dict[Spot, Helds] = {}
 
     def of(self, function: Function, node: ast.expr) -> Helds:

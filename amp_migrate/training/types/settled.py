@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.training.beliefs import HAND_OUT_STATE, HAND_OUT_WEIGHTS, WEIGHTS
+from amp_migrate.project import Function, Project
+from amp_migrate.training.beliefs import (
+    HAND_OUT_STATE,
+    HAND_OUT_WEIGHTS,
+    METHODS_WITHOUT_CASTS,
+    RUNS_NO_FORWARD,
+    WEIGHTS,
+)
 
 Stops = frozenset[str]
 RETYPES = frozenset({"bfloat16", "half", "to", "type", "type_as"})
@@ -13,6 +20,8 @@ LEAVES: Stops = frozenset({"cpu", "double", "item", "numpy", "tolist"})
 SETTLES: Stops = LEAVES | {"float"} | HAND_OUT_WEIGHTS
 NARROW: Stops = SETTLES | HAND_OUT_STATE | {"is_wide"}
 """The same, for what is followed through nothing that computes in fp32 or gives whole numbers."""
+
+_PARTS = METHODS_WITHOUT_CASTS | {"get", "items", "keys", "values"}
 
 
 def is_settled(node: ast.AST, stops: Stops) -> bool:
@@ -38,3 +47,19 @@ def is_cut_off(node: ast.AST) -> bool:
         node = node.func
         return isinstance(node, ast.Attribute) and node.attr in ("detach", "item")
     return isinstance(node, ast.Attribute) and node.attr == "data"
+
+
+def runs_nothing(project: Project, call: ast.Call, stops: Stops) -> bool:
+    """Tell whether a call runs no network by itself: it gives what it is called on, or a part of that, or runs what is in sight."""
+    callees = project.callees(call)
+    if callees and not any(map(_is_of_network, callees)):
+        return True
+    if not isinstance(call.func, ast.Attribute):
+        return False
+    if call.func.attr in HAND_OUT_STATE:
+        return True
+    return call.func.attr in (_PARTS if stops is NARROW else RUNS_NO_FORWARD) and not callees
+
+
+def _is_of_network(function: Function) -> bool:
+    return function.cls is not None and "torch.nn.Module" in function.cls.externals()

@@ -38,6 +38,11 @@ def _training(name: str, helper: str, cast: str, use: str) -> Training:
 
 _ENERGY = "\n\ndef energy(out):\n"
 _CALLED = "    print(energy(out))\n\n\nmain([])\n"
+_TABLE = """    print(energy({'scores': out, 'count': len(out)}))
+
+
+main([])
+"""
 _BLOCK = "    with torch.cuda.amp.autocast():\n"
 
 _METER = """
@@ -77,6 +82,12 @@ MEASURED = (
         _METER.format(body=f"        {_MASS}"),
         _METER.format(body=f"        with torch.cuda.amp.autocast():\n            {_MASS}"),
         _METERED,
+    ),
+    _training(
+        "a power of what is under a key",
+        f"{_ENERGY}    return out['scores'] ** 2\n",
+        f"{_ENERGY}{_BLOCK}        return out['scores'] ** 2\n",
+        _TABLE,
     ),
     _training(
         "a resized output",
