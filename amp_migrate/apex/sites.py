@@ -58,7 +58,8 @@ AMP_CALLS = {
 }
 
 
-HANDED_ON = frozenset({"apex", "apex.amp", "apex.amp.scale_loss"})
+SCALE_LOSS = "apex.amp.scale_loss"
+HANDED_ON = frozenset({"apex", "apex.amp", SCALE_LOSS})
 """What of Apex may travel as a value: a GradScaler goes along in its place."""
 
 

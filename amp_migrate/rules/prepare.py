@@ -225,7 +225,7 @@ def _reach_carriers(unit: Unit) -> None:
             kept = unit.project.callees(passed.call) or only_saved(
                 unit.project, site.module, site.node
             )
-            if not kept:
+            if not kept or passed.is_function:
                 raise Cannot("AMP909", *site.at, *passed.unfollowed)
             access(passed.site.function, passed.call)
 

@@ -53,11 +53,16 @@ def is_native(name: str | None) -> bool:
     return name is not None and any(name == own or name.startswith(f"{own}.") for own in _AMP)
 
 
+def is_scale_loss(project: Project, module: Module, node: ast.expr) -> bool:
+    """Tell whether an expression is `amp.scale_loss` itself, which nothing calls there."""
+    return project.apex(module, node) in _SCALES
+
+
 def scales_loss(project: Project, module: Module, node: ast.expr) -> bool:
     """Tell whether an expression is a context of `amp.scale_loss`, made here or by a function that returns it."""
     if not isinstance(node, ast.Call):
         return False
-    if project.apex(module, node.func) in _SCALES:
+    if is_scale_loss(project, module, node.func):
         return True
     return bool(project.callees(node)) and not _SCALES.isdisjoint(
         project.values.made_by(module, node)
@@ -69,7 +74,7 @@ def choice(project: Project, module: Module, node: ast.expr) -> Choice | None:
     asked = undecided(project, module, node)
     if asked is not None:
         return Choice(asked, Context.GRAD, Context.NO_GRAD)
-    if not isinstance(node, ast.Call) or project.apex(module, node.func) not in _SCALES:
+    if not isinstance(node, ast.Call) or not is_scale_loss(project, module, node.func):
         return None
     delay = argument(node, "delay_unscale", 4)
     return None if delay is None else Choice(delay, Context.DELAYS, Context.DIVIDES)

@@ -9,7 +9,7 @@ from check.brought.conditions import CONDITIONS
 from check.brought.contexts import CONTEXTS
 from check.brought.foreign import FOREIGN
 from check.brought.in_blocks import IN_BLOCKS
-from check.brought.looked_up import LOOKED_UP
+from check.brought.looked_up import BOUND_TO_A_SCALER, LOOKED_UP
 from check.brought.on_claimed_lines import ON_CLAIMED_LINES
 from check.brought.settled import SETTLED
 from check.brought.states import STATES
@@ -136,6 +136,7 @@ def test_a_sound_migration_passes(training: Training) -> None:
         *KEPT_NO_MORE,
         *UNPACKED_OTHERWISE,
         *BACKENDS_MIXED,
+        *BOUND_TO_A_SCALER,
     ),
     ids=lambda t: t.name,
 )

@@ -47,18 +47,16 @@ class Alike:
             held = self._new.labels.values_of(after, new)
             if any(self.reads(before, old, after, value) for value in held):
                 return True
-        if (
-            isinstance(old, ast.Call)
-            and isinstance(new, ast.Call)
-            and (added := self._added(old, new))
-        ):
-            left = [a for a in new.args if a not in added]
-            named = [k for k in new.keywords if k.value not in added]
-            new = ast.Call(new.func, left, named)
-            if any(
-                self._is_out_of_place(before, *p, after) for p in zip(old.args, left, strict=False)
-            ):
+        if isinstance(old, ast.Call) and isinstance(new, ast.Call):
+            if self._is_called_unseen(before, old, after, new):
                 return False
+            if added := self._added(old, new):
+                left = [a for a in new.args if a not in added]
+                named = [k for k in new.keywords if k.value not in added]
+                new = ast.Call(new.func, left, named)
+                pairs = zip(old.args, left, strict=False)
+                if any(self._is_out_of_place(before, *pair, after) for pair in pairs):
+                    return False
         if isinstance(new, ast.Tuple) and not isinstance(old, ast.Tuple):
             left = [x for x in new.elts if not self.is_native(after, x)]
             return len(left) == 1 and self.reads(before, old, after, left[0])
@@ -103,6 +101,18 @@ class Alike:
         if not isinstance(old, ast.Constant | NAMES) or not isinstance(new, NAMES):
             return False
         return self.is_native(after, new) and not self.is_apex(before, old)
+
+    def _is_called_unseen(
+        self, before: Function, old: ast.Call, after: Function, new: ast.Call
+    ) -> bool:
+        """Tell whether a GradScaler goes where a function of Apex went, of which no parameter tells what calls it there."""
+        given = [a for a in all_given(old) if isinstance(a, NAMES)]
+        was, project = self._old.project, self._new.project
+        if not any(contexts.is_scale_loss(was, before.module, item) for item in given):
+            return False
+        taken = {node for f in project.callees(new) for node in project.given(new, f).values()}
+        scalers = [a for a in all_given(new) if isinstance(a, NAMES) and self.is_native(after, a)]
+        return not taken.issuperset(scalers)
 
     def _is_settled(self, old: ast.AST, new: ast.AST) -> bool:
         """Tell whether what asks an attribute for Apex or None has one answer in the new text."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from amp_migrate.apex.emptied import Empty, emptied
-from amp_migrate.apex.sites import HANDED_ON, Kind, Site, amp_expression
+from amp_migrate.apex.sites import HANDED_ON, SCALE_LOSS, Kind, Site, amp_expression
 from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import path, spreads
 from amp_migrate.facts.scopes import global_name
@@ -48,10 +48,21 @@ class Passed:
     keyword: str | None
 
     @property
+    def is_function(self) -> bool:
+        """Whether it is a function of amp, which is called where it arrives."""
+        return self.site.name == SCALE_LOSS
+
+    @property
     def unfollowed(self) -> tuple[str, str]:
         """Why nothing is known of what it is given to, and what to do."""
         function = self.call.func
         name = path(function) or "a function"
+        if self.is_function:
+            message = f"amp.scale_loss is passed to {name}() here, and what calls it is not known"
+            return (
+                message,
+                "write `with amp.scale_loss(...)` where the block begins, then run again",
+            )
         own = isinstance(function, ast.Name) and self.site.module.scopes.owner(function)
         if name in _CONTAINERS and not own:
             message = f"amp is put into a {name} here, and what takes it out again is not known"

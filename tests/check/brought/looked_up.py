@@ -90,3 +90,63 @@ LOOKED_UP = (
         "for hook in hooks:\n    hook.__getattribute__(moment)()",
     ),
 )
+
+_BOUND_BEFORE = """
+# file: train.py
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+from apex import amp
+
+
+def bound(*args, **kwargs):
+    return partial(*args, **kwargs)
+
+
+def train(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+    scaling = bound(amp.scale_loss, optimizers=optimizer)
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = F.mse_loss(model(x), y)
+        with scaling(loss) as scaled_loss:
+            scaled_loss.backward()
+        optimizer.step()
+"""
+_BOUND_AFTER = """
+# file: train.py
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+
+
+def bound(*args, **kwargs):
+    return partial(*args, **kwargs)
+
+
+def train(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.cuda.amp.GradScaler()
+    scaling = bound(FIRST, optimizers=optimizer)
+    for x, y in loader:
+        optimizer.zero_grad()
+        with torch.cuda.amp.autocast():
+            loss = F.mse_loss(model(x), y)
+        with scaling(loss) as scaled_loss:
+            scaler.scale(scaled_loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+"""
+BOUND_TO_A_SCALER = tuple(
+    Training(
+        f"what a helper binds to the scaler, {how}",
+        files(_BOUND_BEFORE),
+        files(_BOUND_AFTER.replace("FIRST", first)),
+        {},
+        (("AMP206", "train.py", 20),),
+    )
+    for how, first in (("first of all", "scaler"), ("by a name", "func=scaler"))
+)

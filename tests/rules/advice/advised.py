@@ -395,6 +395,22 @@ ADVISED = (
         ),
     ),
     Advised(
+        "refused/scale_loss_through_a_helper",
+        "write `with amp.scale_loss(...)` where the block begins",
+        (
+            ("    scaling = bound(amp.scale_loss, optimizers=optimizer)\n", ""),
+            ("with scaling(loss)", "with amp.scale_loss(loss, optimizer)"),
+        ),
+    ),
+    Advised(
+        "refused/scale_loss_in_a_dict_made_elsewhere",
+        "write `with amp.scale_loss(...)` where the block begins",
+        (
+            ("    ways = Ways(enter=amp.scale_loss)\n", ""),
+            ("with ways.enter(loss, optimizer)", "with amp.scale_loss(loss, optimizer)"),
+        ),
+    ),
+    Advised(
         "refused/amp_or_none_asked_elsewhere",
         "keep a flag for AMP in place of `self.amp`",
         (
