@@ -107,14 +107,14 @@ def _at_calls(unit: Unit, module: Module, node: ast.Call, taken: set[ast.AST]) -
 
 def _through_helpers(unit: Unit, taken: set[ast.AST], models: set[int]) -> list[Region]:
     """Return the evaluation calls of helpers that training wraps at the call."""
+    trained = [(r.module, stmt) for r in unit.regions for stmt in r.statements()]
     helpers = {
         callee
-        for region in unit.regions
-        for stmt in region.statements()
-        for node in walk(stmt)
+        for module, part in [*trained, *unit.inlined]
+        for node in walk(part)
         if isinstance(node, ast.Call)
         for callee in unit.project.callees(node)
-        if unit.forwards.call(region.module, node) is Forward.NETWORK
+        if unit.forwards.call(module, node) is Forward.NETWORK
     }
     return [
         region_of(unit, module, module.tree.statement(node))

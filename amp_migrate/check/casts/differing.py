@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from amp_migrate.check.apex.assumed import Initialize
+from amp_migrate.check.apex.disabling import States
 from amp_migrate.check.apex.given import stated
 from amp_migrate.check.casts.callables import spelled
 from amp_migrate.check.casts.casting import Casting, Casts
@@ -29,6 +30,9 @@ TYPES: dict[str, frozenset[str | None]] = {
 }
 """The names in torch of what autocast casts to."""
 
+UNKNOWN: States = frozenset({None})
+"""Nothing tells whether Apex is on."""
+
 _TROUBLES = {
     UNCAST: Trouble.CASTS_MISSING,
     CAST: Trouble.CASTS_ADDED,
@@ -44,6 +48,16 @@ def is_scaled(side: Side, item: Initialize) -> bool:
     if not found and any(k.arg is None for k in item.call.keywords):
         return False
     return not any(number(value) == 1.0 for value in found)
+
+
+def is_unknown(
+    was: Mapping[Where, Mapping[ast.Call, States]], now: Iterable[tuple[Where, Casts]]
+) -> bool:
+    """Tell whether the new text casts calls of which it is not known whether Apex did, and there are no others: all are alike."""
+    states = (state for calls in was.values() for state in calls.values())
+    return not any(True in state for state in states) and any(
+        casts is not Casts.OFF and UNKNOWN in was.get(at, {}).values() for at, casts in now
+    )
 
 
 def scales(side: Side, function: Function) -> bool:

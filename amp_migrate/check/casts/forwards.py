@@ -26,9 +26,11 @@ from amp_migrate.check.casts.differing import (
     SWITCHED,
     TYPES,
     UNCAST,
+    UNKNOWN,
     Where,
     differs,
     is_scaled,
+    is_unknown,
     place,
     scales,
     told_above,
@@ -135,13 +137,16 @@ class Forwards:
         now: dict[Where, list[ast.Call]] = {}
         for at, call, _ in runs:
             now.setdefault(at, []).append(call)
+        unknown = is_unknown(was, ((at, native.at(f, c, begun[f])) for at, c, f in runs))
+        known = UNKNOWN if unknown else ON
         for at, call, function in runs:
             inside = native.at(function, call, begun[function])
             before = was.get(at, {})
             ran = [o for o in counterparts(before, now[at], call) if not self._prepares(at, o)]
             wanted = frozenset(state for old in ran for state in before[old])
-            lacking = None not in wanted and True in wanted and inside is Casts.OFF
-            if wanted == ON and native.lacks(function, call, begun[function]):
+            taken = wanted == known if unknown else None not in wanted and True in wanted
+            lacking = taken and inside is Casts.OFF
+            if wanted == known and native.lacks(function, call, begun[function]):
                 lacking = lacking or self._is_forward(at)
             if lacking and not scales(self.new, function):
                 reported = all(self.claims.note(LEFT_UNCAST, place(at, old)) for old in ran)

@@ -48,6 +48,7 @@ class Unit:
     probes: list[Backward] = field(default_factory=list)
     outside: list[Backward] = field(default_factory=list)
     regions: list[Region] = field(default_factory=list)
+    inlined: list[tuple[Module, ast.expr]] = field(default_factory=list)
     switches: list[Site] = field(default_factory=list)
     trains: Callable[[Module, ast.AST], bool] = field(init=False)
     clip_helpers: set[Function] = field(default_factory=set)

@@ -123,6 +123,90 @@ class Trainer:
         with torch.cuda.amp.autocast():
             return self.experiment.eval(kept, self.batches)
 """
+_HOOKED = """import sys
+import torch
+import torch.nn.functional as F
+from apex import amp
+
+def precise(session):
+    session.network, session.optimizer = amp.initialize(session.network, session.optimizer)
+
+def plain(session):
+    print("plain")
+
+HOOKS = {"half": [precise], "none": [plain]}
+
+class Session:
+    def __init__(self, network, hooks):
+        self.network = network
+        self.optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+        for hook in hooks:
+            hook(self)
+
+    def error(self, x, y):
+        return F.mse_loss(self.network(x), y)
+
+    @torch.no_grad()
+    def examine(self, batches):
+        return sum(self.error(x, y).item() for x, y in batches)
+
+    def learn(self, batches):
+        for x, y in batches:
+            self.optimizer.zero_grad()
+            loss = self.error(x, y)
+            with amp.scale_loss(loss, self.optimizer) as scaled_loss:
+                scaled_loss.backward()
+            self.optimizer.step()
+        print(self.examine(batches))
+
+Session(torch.nn.Linear(4, 2), HOOKS[sys.argv[1]]).learn([])
+"""
+_UNHOOKED = """import sys
+import torch
+import torch.nn.functional as F
+
+scaler = torch.cuda.amp.GradScaler(enabled=False)
+
+def precise(session):
+    global scaler
+    scaler = torch.cuda.amp.GradScaler()
+
+def plain(session):
+    print("plain")
+
+HOOKS = {"half": [precise], "none": [plain]}
+
+class Session:
+    def __init__(self, network, hooks):
+        self.network = network
+        self.optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+        for hook in hooks:
+            hook(self)
+
+    def error(self, x, y):
+        return F.mse_loss(self.network(x), y)
+
+    @torch.no_grad()
+    def examine(self, batches):
+        with torch.cuda.amp.autocast(enabled=scaler.is_enabled()):
+            return sum(self.error(x, y).item() for x, y in batches)
+
+    def learn(self, batches):
+        for x, y in batches:
+            self.optimizer.zero_grad()
+            with torch.cuda.amp.autocast(enabled=scaler.is_enabled()):
+                loss = self.error(x, y)
+            scaler.scale(loss).backward()
+            scaler.step(self.optimizer)
+            scaler.update()
+        print(self.examine(batches))
+
+Session(torch.nn.Linear(4, 2), HOOKS[sys.argv[1]]).learn([])
+"""
+_ASKED = "        with torch.cuda.amp.autocast(enabled=scaler.is_enabled()):\n            "
+_ASKED_BY_STEP = (
+    "            with torch.cuda.amp.autocast(enabled=scaler.is_enabled()):\n                loss"
+)
 _CAST = """        with torch.cuda.amp.autocast():
             {0}
 """
@@ -149,6 +233,15 @@ VALIDATING = (
         {
             f"{name} is not cast": ((_CAST.format(text), _FLAT.format(text)),)
             for name, text in _OUT_OF_SIGHT.items()
+        },
+    ),
+    Training(
+        "hooks of which one may initialize",
+        {"main.py": _HOOKED},
+        {"main.py": _UNHOOKED},
+        {
+            "what evaluates is not cast": ((f"{_ASKED}return", "        return"),),
+            "what trains is not cast": ((_ASKED_BY_STEP, "            loss"),),
         },
     ),
 )
