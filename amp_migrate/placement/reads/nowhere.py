@@ -15,6 +15,7 @@ from amp_migrate.project import Function, Module
 from amp_migrate.project.order import inside, loop_of
 from amp_migrate.project.reach import reachable, reached_by
 from amp_migrate.project.rounds import points_of
+from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.beliefs import MAY_CLEAR
 from amp_migrate.training.steps import Step
 
@@ -47,7 +48,10 @@ def _piles(unit: Unit, step: Step, alive: _Alive) -> bool:
     parts = list(every(loop))
     run = (reached_by(unit.project, part) for part in parts)
     functions = frozenset().union(*run)
-    return not any(map(alive.clears, (*parts, *(n for f in functions for n in f.all_nodes))))
+    nodes = [*parts, *(n for f in functions for n in f.all_nodes)]
+    called = program_of(unit.project).calls.run
+    lambdas = {f for n in nodes if isinstance(n, ast.Call) for f in called(n)} - functions
+    return not any(map(alive.clears, (*nodes, *(n for f in lambdas for n in f.all_nodes))))
 
 
 def _repeats(unit: Unit, step: Step) -> bool:

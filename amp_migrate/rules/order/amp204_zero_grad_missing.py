@@ -83,8 +83,7 @@ def decide(context: Context) -> Iterator[Decision]:
         message = (
             "nothing in its loop zeroes the gradients, which piled up; a zero_grad follows the step"
         )
-        nodes = used_again(program_of(context.unit.project), Rewritten())
-        piling = [step for step in piling_up(context.unit) if step.call in nodes]
+        piling = piling_up(context.unit)
         yield from _added(piling, message)
         mended = [*piling, *(s for s, _ in hoisted), *(z.step for z in early)]
         message = "a later step took the gradients of this one again, which nothing cleared on the way; a zero_grad follows it"
