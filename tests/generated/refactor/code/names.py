@@ -60,7 +60,10 @@ class _Names(ast.NodeVisitor):
         self.declared: set[str] = set()
 
     def visit_Name(self, node: ast.Name) -> None:
-        (self.read if isinstance(node.ctx, ast.Load) else self.bound).add(node.id)
+        if not isinstance(node.ctx, ast.Store):  # what is deleted has to be there
+            self.read.add(node.id)
+        if not isinstance(node.ctx, ast.Load):
+            self.bound.add(node.id)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
         if isinstance(node.target, ast.Name):

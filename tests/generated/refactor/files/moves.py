@@ -18,6 +18,9 @@ from generated.refactor.project import Project
 from generated.refactor.refactoring import Refactoring
 
 Definition = ast.FunctionDef | ast.ClassDef
+_BY_NAME = re.compile(
+    r"\bsys\.modules\b|\b(globals|vars)\(\)"
+)  # what the file defines is asked for
 _STEMS = ("helpers", "core", "parts", "steps", "common", "routines", "lib")
 
 
@@ -57,6 +60,8 @@ def _constant(value: ast.expr) -> bool:
 def group(project: Project, path: str, seeds: Iterable[str]) -> Group | None:
     """Return the definitions of these names with what they need from the same file; None where one must stay."""
     held = text(project.files[path])
+    if _BY_NAME.search(held.text):
+        return None
     module = held.scopes[0]
     homes = {name: s for s in held.tree.body for name in _defined(s)}
     stores = [n.id for s in held.tree.body for n in ast.walk(s) if _stores(n)]  # type: ignore[attr-defined]
@@ -117,6 +122,8 @@ def moved(project: Project, held: Group, to: str, spelt: str, rng: Random) -> Pr
     brought = [s for s in held.held.tree.body if _binds(s) & needed]
     if needed - set().union(set(), *map(_binds, brought)):
         return None
+    if any(_own(held.held, s) for s in brought):
+        return None
     header = [_narrow(held.held, s, needed) for s in brought]
     files = dict(project.files)
     there = _joined(project, to, header, body, names)
@@ -142,7 +149,40 @@ def moved(project: Project, held: Group, to: str, spelt: str, rng: Random) -> Pr
         line = f"from {spelt} import {', '.join(sorted(uses))}\n"
         rest = edited(rest, [(at, at, line)])
     files[held.path] = rest
-    return _without_empty(replace(project, files=files), held.path)
+    changed = _without_empty(replace(project, files=files), held.path)
+    return changed if _runs_as_before(project, changed, held.path, to) else None
+
+
+def _runs_as_before(before: Project, after: Project, old: str, to: str) -> bool:
+    """Tell whether the new file imports itself on no way, and no file is left out that did something."""
+    if to in _reached(after, _imported(after, to)):
+        return False
+    lost = _reached(before, [before.entry]) - _reached(after, [after.entry])
+    return lost <= {old} and not (lost and _acts(before, old))
+
+
+def _acts(project: Project, path: str) -> bool:
+    """Tell whether a file does more than to define, or imports a module for what that does."""
+    held = text(project.files[path])
+    if any(not (_binds(s) or _defined(s) or _doc(s)) for s in held.tree.body):
+        return True
+    used = {p.name for p in held.places if p.kind in ("name", "declared")}
+    return any(i.path and i.bound not in used for i in imports(project, path, held.tree))
+
+
+def _imported(project: Project, path: str) -> list[str]:
+    return [i.path for i in imports(project, path, text(project.files[path]).tree) if i.path]
+
+
+def _reached(project: Project, starts: Iterable[str]) -> set[str]:
+    """Return files with all that they import."""
+    seen, waiting = set[str](), list(starts)
+    while waiting:
+        path = waiting.pop()
+        if path not in seen and path in project.files:
+            seen.add(path)
+            waiting += _imported(project, path)
+    return seen
 
 
 def _without_empty(project: Project, path: str) -> Project:
@@ -172,16 +212,7 @@ def _importable(project: Project, held: Group, to: str) -> bool:
                 and (i.item in ("", "*") or i.node not in reader.tree.body)
             ):
                 return False
-    seen, waiting = set[str](), [to]
-    while waiting:
-        path = waiting.pop()
-        if path in seen or path not in project.files:
-            continue
-        seen.add(path)
-        waiting += [
-            i.path for i in imports(project, path, text(project.files[path]).tree) if i.path
-        ]
-    return held.path not in seen
+    return held.path not in _reached(project, [to])
 
 
 def _whole(held: Text, node: ast.stmt) -> tuple[int, int]:
@@ -206,6 +237,12 @@ def _read(held: Text, spans: Sequence[tuple[int, int]]) -> set[str]:
         and p.scope.home(p.name) is module
         and any(a <= p.start < b for a, b in spans)
     }
+
+
+def _own(held: Text, statement: ast.stmt) -> set[str]:
+    """Return the names of the module that the guard of an import reads, besides what it binds itself."""
+    loads = (n for n in ast.walk(statement) if isinstance(n, ast.Name) and not _stores(n))
+    return ({n.id for n in loads} & held.scopes[0].bound) - _binds(statement)
 
 
 def _binds(statement: ast.stmt) -> set[str]:

@@ -71,6 +71,9 @@ def order_of(module: cst.Module) -> Order:
         every = {n.id for n in ast.walk(tree(statement)) if isinstance(n, ast.Name)}
         for name in names:
             later.setdefault(name, set()).update(every | read(statement))
+        if not isinstance(statement, Definition) or statement.decorators:
+            for name in at_once:  # one may keep the other, and call it when it is read
+                later.setdefault(name, set()).update(names | at_once)
     return Order(body, tuple(binds), tuple(frozenset(_reached(names, later)) for names in now))
 
 
@@ -106,6 +109,13 @@ def _reached(names: set[str], later: dict[str, set[str]]) -> set[str]:
     return found
 
 
+def _tells_classes(project: Project) -> bool:
+    """Tell whether the order of classes may be seen, as they enter themselves somewhere."""
+    return any(
+        word in project.text for word in ("__init_subclass__", "__subclasses__", "metaclass")
+    )
+
+
 def moved(module: cst.Module, k: int, to: int) -> cst.Module:
     """Return the module with a definition above the statement that stands at an index now."""
     body = list(module.body)
@@ -128,6 +138,8 @@ def moved(module: cst.Module, k: int, to: int) -> cst.Module:
 
 def _one(project: Project, rng: Random) -> Project | None:
     """Draw a definition and a legal place for it."""
+    if _tells_classes(project):
+        return None
     choices = []
     for path in project.files:
         order = order_of(project.module(path))
@@ -151,6 +163,8 @@ def _apart(order: Order, to: int) -> bool:
 
 def _all_down(project: Project, rng: Random) -> Project | None:
     """Draw a module; of its definitions each goes as far down as its first use allows."""
+    if _tells_classes(project):
+        return None
     paths = list(project.files)
     rng.shuffle(paths)
     for path in paths:
@@ -176,6 +190,8 @@ def _lowered(module: cst.Module, name: str) -> cst.Module:
 
 def _callers_first(project: Project, rng: Random) -> Project | None:
     """Draw a module with two definitions, of which the lower uses the upper; callers go above what they call."""
+    if _tells_classes(project):
+        return None
     paths = list(project.files)
     rng.shuffle(paths)
     for path in paths:

@@ -298,3 +298,29 @@ def test_results_are_whole() -> None:
             compile(source, path, "exec", dont_inherit=True)
             new = messages(path, source.encode())
             assert not [m for m in new if "undefined name" in m], (name, path)
+
+
+def test_definitions_stay_where_files_would_import_each_other() -> None:
+    """A file gets nothing that needs the file itself, by whatever name, or a third one that needs it."""
+    over = "from core import Base as First\n\n\nclass Wide(First):\n    pass\n"
+    files = {
+        "main.py": "from wide import Wide\n\nprint(Wide.__mro__)\n",
+        "core.py": "class Base:\n    pass\n",
+        "wide.py": over,
+        "eager.py": "from wide import Wide\n\n\nclass Eager(Wide):\n    pass\n",
+    }
+    for found in results("definitions move to another module", files):
+        assert "import" not in found.files["core.py"]
+
+
+def test_definitions_stay_that_are_asked_for_by_name() -> None:
+    """A file that looks itself up keeps what it defines, and one that is imported for what it does stays imported."""
+    asks = "import sys\n\n\nclass Probe:\n    pass\n\n\ndef main():\n    print(getattr(sys.modules[__name__], 'Probe'))\n\n\nmain()\n"
+    assert not results("definitions move to a new module", {"main.py": asks})
+    files = {
+        "main.py": "from tools import work\n\nprint(work(1))\n",
+        "tools.py": "import marks\n\n\ndef work(x):\n    return x\n",
+        "marks.py": "print('here')\n",
+        "limits.py": "MOST = 3\n",
+    }
+    assert not results("definitions move to another module", files)

@@ -114,6 +114,13 @@ def test_run_stays_where_something_is_uncertain(before: str) -> None:
     assert "(c)" in before or not forms(RUN, before)
 
 
+def test_run_returns_what_is_deleted_behind_it() -> None:
+    """A `del` needs the variable, as a read does."""
+    before = "def f(c):\n    y = g(c)\n    h(y)\n    del y\n"
+    found = forms(RUN, before, 40)
+    assert found and all("    y = " in one.partition("def f")[2] for one in found)
+
+
 def test_run_of_a_captured_variable_stays() -> None:
     """A closure that is called inside of a run would not see what the run binds."""
     before = "def f(x):\n    show = lambda: print(x)\n    x = 2\n    show()\n"

@@ -192,3 +192,56 @@ def test_round_is_finished_at_the_head_of_the_next() -> None:
     assert not forms(ROUNDS, before.replace("step()", "step(x)"))
     assert not forms(ROUNDS, before.replace("model(x).backward()", "if x: continue"))
     assert not forms(ROUNDS, before.replace("in loader", "in fetch(loader)"))
+
+
+def test_what_a_registry_calls_stays_above_the_call() -> None:
+    """A function that is called by its key needs what stands above the call."""
+    script = """
+        KNOWN = {}
+
+
+        def known(name):
+            def add(thing):
+                KNOWN[name] = thing
+                return thing
+
+            return add
+
+
+        class Net:
+            pass
+
+
+        @known("main")
+        def main():
+            print(Net())
+
+
+        KNOWN["main"]()
+    """
+    for name in (DOWN, MOVES):
+        for found in forms(name, text(script)):
+            assert found.index("class Net") < found.index('KNOWN["main"]()')
+
+
+def test_classes_stay_in_order_that_enter_themselves() -> None:
+    """A base that is told of its classes sees their order."""
+    script = """
+        class Base:
+            known = []
+
+            def __init_subclass__(cls):
+                Base.known.append(cls)
+
+
+        class First(Base):
+            pass
+
+
+        class Second(Base):
+            pass
+
+
+        print(Base.known)
+    """
+    assert all(not forms(name, text(script)) for name in (DOWN, MOVES, CALLERS))
