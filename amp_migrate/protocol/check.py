@@ -10,6 +10,7 @@ from typing import NamedTuple
 from amp_migrate.project import Class, Function, Project
 from amp_migrate.project.once import once
 from amp_migrate.protocol.binding import unbound
+from amp_migrate.protocol.calls.emptied import emptied
 from amp_migrate.protocol.calls.receivers import Receivers
 from amp_migrate.protocol.casts import CastMachine, Inside, ObjectMachine, PartMachine
 from amp_migrate.protocol.certain.known import Known
@@ -70,6 +71,8 @@ def faults_of(program: Program) -> list[Fault]:
     for fault in listed(program):
         found.setdefault(_key(fault), fault)
     for fault in unbound(program, memory):
+        found.setdefault(_key(fault), fault)
+    for fault in emptied(program, memory):
         found.setdefault(_key(fault), fault)
     for fault in stale(program):
         found.setdefault(_key(fault), fault)

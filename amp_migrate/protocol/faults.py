@@ -71,6 +71,7 @@ class Breach(Enum):
     ANEW = "Apex went by another value of a setting than the GradScaler, as that is set anew in between"
     UNGROUPED = "the GradScaler is given an object that only steps an optimizer and has no param_groups, which raises"
     LISTED = "the GradScaler is given a list where it takes one optimizer, which raises"
+    EMPTIED = "scaler.unscale_() is given a name that holds no optimizer at that time, which raises"
     UNBOUND = "the GradScaler is used on a path that does not make it"
 
 

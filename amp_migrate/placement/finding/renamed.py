@@ -6,6 +6,8 @@ import ast
 
 from amp_migrate.facts.paths import path, root, same
 from amp_migrate.flow import Graph, Point, leads
+from amp_migrate.flow.cfg.points import Kind
+from amp_migrate.flow.paths import Paths
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Function
@@ -26,7 +28,11 @@ def reached(unit: Unit, function: Function, text: str, at: ast.stmt) -> str:
     while here:
         base = root(ast.parse(text, mode="eval").body) or ""
         made = [node for node in function.own_nodes if _binds(node, base)]
+        empty = _emptied(function, graph, base, here[0])
+        made = [node for node in made if node not in empty]
         late = [node for node in made if not order.dominates(graph.within(node)[-1], here[0])]
+        if empty and len(made) != 1:
+            raise _late(function, text, f"`{base}` gets its optimizer", at)
         if not late or len(made) != 1 or base in seen:
             found, attribute = _of_attributes(unit, function, text, here[0])
             if found is None:
@@ -122,6 +128,18 @@ def _stored(function: Function, text: str) -> str | None:
     """Return what the only assignment to an attribute of an object that a function makes stores there, by its name."""
     stores = _assignments(function, text)
     return path(stores[0].value) if len(stores) == 1 and "." in text else None
+
+
+def _emptied(function: Function, graph: Graph, name: str, here: Point) -> list[ast.AST]:
+    """Return the statements that leave None in a name which a way leads from to a point, and that is set behind it."""
+    stores = [p for p in graph.points if p.kind is Kind.STORE and path(p.node) == name]
+    empty = [p for p in stores if isinstance(p.value, ast.Constant) and p.value.value is None]
+    others = [p for p in stores if p not in empty]
+    if not empty or not leads(graph.order(exceptions=False), [here], others, empty):
+        return []
+    ways = Paths(graph, exceptions=False)
+    reaching = [p for p in empty if leads(ways, [p], [here], stores)]
+    return [function.module.tree.statement(p.node) for p in reaching]
 
 
 def _binds(node: ast.AST, name: str) -> bool:
