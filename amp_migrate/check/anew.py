@@ -17,6 +17,7 @@ from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.project import Function
 from amp_migrate.project.reach import of_new_objects
 from amp_migrate.protocol.certain.memory import CertainMemory
+from amp_migrate.protocol.code.programs import Span
 from amp_migrate.protocol.faults import Breach, Fault, Place
 from amp_migrate.protocol.machine import Moved, Unmoved
 from amp_migrate.protocol.run.blind import Search
@@ -104,8 +105,8 @@ def set_anew(old: Side, new: Side, initializes: Sequence[Initialize]) -> Iterato
             again = _comes_to(old, at, found, behind=False)
             machine = AnewMachine(last=last, again=again)
             makes = program.leading(lambda event: event.kind is _MADE)
-            entries = [entry for entry in program.entries if entry[0] in makes]
-            yield from Search(program, CertainMemory(program)).run(machine, entries).faults()
+            span = Span(tuple(entry for entry in program.entries if entry[0] in makes))
+            yield from Search(program, CertainMemory(program)).run(machine, span).faults()
 
 
 def _set_behind(new: Side, function: Function, call: ast.Call) -> frozenset[str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import posixpath
 from collections.abc import Collection, Iterable
+from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -23,6 +25,8 @@ _LOCATORS = frozenset(
     {f"hydra.utils.{name}" for name in ("call", "get_class", "get_method", "instantiate")}
     | {"pydoc.locate", "runpy.run_module", "runpy.run_path"}
 )
+# The files that pytest finds by their names.
+_TESTS = ("conftest.py", "test_*.py", "*_test.py")
 
 
 def connected(project: Project) -> dict[str, int]:
@@ -59,18 +63,18 @@ def files_of(project: Project, program: Module) -> set[str]:
 
 
 def beside(project: Project, *paths: str) -> frozenset[str]:
-    """Return the files that some program may run together with one of some files.
-
-    What imports by a name that is not known may import any file.
-    """
+    """Return the files that some program may run together with one of some files."""
     found = (kept(project, (beside, p), partial(_beside, project, p)) for p in dict.fromkeys(paths))
     return frozenset().union(*found)
 
 
 def _beside(project: Project, path: str) -> frozenset[str]:
-    if _imports_any(project):
-        return frozenset(project.modules)
-    return frozenset(closure(running(project, path), lambda each: imports(project, each)))
+    return frozenset(_run_by(project, closure([path], partial(_may_import, project))))
+
+
+def _run_by(project: Project, paths: Iterable[str]) -> list[str]:
+    """Return some files and what they may import, at any distance."""
+    return closure(paths, partial(_may_be_imported, project))
 
 
 def running(project: Project, path: str) -> list[str]:
@@ -78,21 +82,33 @@ def running(project: Project, path: str) -> list[str]:
     return closure([path], lambda each: _importing(project).get(each, ()))
 
 
+def _may_import(project: Project, path: str) -> Iterable[str]:
+    """Yield the files that may import a file themselves."""
+    yield from _importing(project).get(path, ())
+    if not _is_collected(path):
+        yield from _importers_of_any(project)
+
+
+def _may_be_imported(project: Project, path: str) -> Iterable[str]:
+    """Yield the files that a file may import itself: any, by a name that is not known."""
+    yield from imports(project, path)
+    if path in _importers_of_any(project):
+        yield from (other for other in project.modules if not _is_collected(other))
+
+
+def _is_collected(path: str) -> bool:
+    """Tell whether a file is one that pytest looks for: no program imports it by a name that it works out."""
+    name = posixpath.basename(path)
+    return any(fnmatchcase(name, pattern) for pattern in _TESTS)
+
+
 def run_from(project: Project, entries: Iterable[Function]) -> frozenset[str]:
     """Return the files of which something may run behind some functions: a script runs what it imports itself."""
-    if _locates(project):
-        return frozenset(project.modules)
     found: set[str] = set()
     for path, top in dict.fromkeys((f.module.path, f.node is None) for f in entries):
-        alone = top and not _imports_any(project) and not _importing(project).get(path)
-        found |= files_of(project, project.modules[path]) if alone else beside(project, path)
+        alone = top and not any(True for _ in _may_import(project, path))
+        found.update(_run_by(project, [path]) if alone else beside(project, path))
     return frozenset(found)
-
-
-@once
-def _locates(project: Project) -> bool:
-    """Tell whether something asks a library for what a text names, in whatever file that stands."""
-    return any(project.external(m, call.func) in _LOCATORS for m, call in project.nodes(ast.Call))
 
 
 @once
@@ -106,10 +122,15 @@ def _importing(project: Project) -> dict[str, list[str]]:
 
 
 @once
-def _imports_any(project: Project) -> bool:
-    """Tell whether some file imports by a name that is not known."""
+def _importers_of_any(project: Project) -> frozenset[str]:
+    """Return the files that import by a name that is not known, or ask a library for what a text names."""
     lookup, modules = project.lookup, project.modules.values()
-    return any(not lookup.expression(m, call) for m in modules for call in import_calls(m))
+    calls = ((m, call) for m in modules for call in import_calls(m))
+    found = {m.path for m, call in calls if not lookup.expression(m, call)}
+    asking = (
+        m.path for m, c in project.nodes(ast.Call) if project.external(m, c.func) in _LOCATORS
+    )
+    return frozenset(found.union(asking))
 
 
 def number_of(project: Project, path: str) -> int:

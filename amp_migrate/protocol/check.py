@@ -18,7 +18,7 @@ from amp_migrate.protocol.certain.memory import CertainMemory
 from amp_migrate.protocol.certain.on import OnMemory
 from amp_migrate.protocol.certain.remade import RemadeMachine
 from amp_migrate.protocol.code.program import Program, program_of
-from amp_migrate.protocol.code.programs import Programs
+from amp_migrate.protocol.code.programs import Programs, Span
 from amp_migrate.protocol.faults import Breach, Fault, Place
 from amp_migrate.protocol.gradients import GradientMachine
 from amp_migrate.protocol.placeholder import replaced, stale
@@ -84,9 +84,8 @@ def _scalers(
 ) -> Iterator[Fault]:
     """Yield the faults of every GradScaler; `off` are those that are off until others are made."""
     for scaler in program.training.objects.scalers:
-        entries = programs.of_scaler(scaler.number)
         machine = switched(ScalerMachine(scaler.number), off)
-        anyhow = search.anyhow(machine, entries)
+        anyhow = search.anyhow(machine, programs.of_scaler(scaler.number))
         homes = [breach.key.function for breach in anyhow.breached()]
         yield from never_scaled(program, anyhow, scaler.number)
         yield from never_updated(program, scaler.number)
@@ -111,7 +110,7 @@ def _casts(program: Program, memory: Memory, search: Search) -> Iterator[Fault]:
     The parts of networks that a method runs without gradients and with them, in a block of its caller, are among it.
     """
     parts = _parts(program)
-    anyhow = search.anyhow(CastMachine(), program.entries)
+    anyhow = search.anyhow(CastMachine(), Span(program.entries))
     homes = {breach.key.function for breach in anyhow.breached()}
     within = cache(lambda method: _in_parts(search, method, parts))
     met = {key.function for key in anyhow.summaries if _runs_parts(key, parts)}
@@ -130,7 +129,7 @@ def _in_parts(
 ) -> list[Fault]:
     """Return what goes wrong with the parts of its network that a method runs inside an autocast block."""
     machine = PartMachine(frozenset(parts[method.cls]))
-    return search.run(machine, [(method, False)]).faults()
+    return search.run(machine, Span(((method, False),))).faults()
 
 
 def _parts(program: Program) -> dict[Class | None, set[ast.AST]]:
@@ -161,21 +160,21 @@ def _gradients(
     a run along all ways at once shows something that counts.
     """
     objects = program.training.objects
-    entries = {o.number: programs.of_optimizers([o.number]) for o in objects.optimizers}
-    begin = {number: frozenset(own) for number, own in entries.items()}
+    spans = {o.number: programs.of_optimizers([o.number]) for o in objects.optimizers}
+    begin = {number: frozenset(own.entries) for number, own in spans.items()}
     beside = {
         number: [n for n, other in begin.items() if n != number and own & other]
         for number, own in begin.items()
     }
     lost = objects.of_unknown_origin
-    lost = lost if len(lost) < len(entries) else frozenset()
+    lost = lost if len(lost) < len(spans) else frozenset()
     machines = {}
-    for number in entries:
+    for number in spans:
         scalers = frozenset(s.number for s in objects.scalers if number in s.optimizers)
         machines[number] = switched(
             GradientMachine(number, scalers, not beside[number], number in lost), scalers & off
         )
-    blind = {number: search.anyhow(machines[number], own) for number, own in entries.items()}
+    blind = {number: search.anyhow(machines[number], own) for number, own in spans.items()}
     met = {number: _met(run, program, search.memory) for number, run in blind.items()}
     counting = {
         key

@@ -278,6 +278,11 @@ class Objects:
         shared = {g for o in named for g in (*o.within, *(o.networks or ()))}
         return frozenset(o.number for o in self.optimizers if (o.networks or set()) & shared)
 
+    def made_in(self, number: int) -> set[Module]:
+        """Return the files that make an optimizer, none if no call in sight does."""
+        own = self.optimizers[number].groups
+        return {m for call, m in self.makers.calls.items() if self.makers.groups[call] & own}
+
     def made(self, call: ast.Call) -> frozenset[int]:
         """Return the numbers of the optimizers of torch that a call makes."""
         if call not in self.makers.calls:

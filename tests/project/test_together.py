@@ -36,6 +36,30 @@ def test_an_import_by_an_unknown_name_reaches_every_file() -> None:
     assert _beside(files, "engine.py") == set(files)
 
 
+@pytest.mark.parametrize("name", ["test_plot.py", "plot_test.py", "conftest.py"])
+def test_an_import_by_an_unknown_name_reaches_no_file_that_pytest_collects(name: str) -> None:
+    """A test runs what it imports itself, beside nothing that is found by a name."""
+    files = _FILES | {"find.py": "import importlib\nmodule = importlib.import_module(name)"}
+    assert _beside(files | {name: "import losses"}, name) == {name, "losses.py"}
+    assert _beside(files | {name: "import losses"}, "plot.py") == set(files)
+
+
+def test_a_test_that_imports_by_an_unknown_name_reaches_every_file_but_other_tests() -> None:
+    """What pytest collects may import a program by its name, but no other test."""
+    files = _FILES | {"test_any.py": "import importlib\nmodule = importlib.import_module(name)"}
+    assert _beside(files | {"test_plot.py": ""}, "test_any.py") == set(files)
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["hydra.utils.instantiate(config)", "pydoc.locate(name)", "runpy.run_path(name)"],
+)
+def test_what_asks_a_library_for_a_name_reaches_every_file(call: str) -> None:
+    """A library that makes what a text names may import any file."""
+    files = _FILES | {"plot.py": f"import {call.split('.')[0]}\nfound = {call}"}
+    assert _beside(files, "engine.py") == set(files)
+
+
 def test_an_import_by_a_written_name_reaches_that_file() -> None:
     """A name that is written out is an import like any other."""
     files = _FILES | {"plot.py": "import importlib\nmodule = importlib.import_module('losses')"}

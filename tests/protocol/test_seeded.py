@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 
 import pytest
 from protocol.seeded_programs import Seeded, seeded
 
-from amp_migrate.protocol.code.programs import Entry
+from amp_migrate.protocol.code.programs import Span
 from amp_migrate.protocol.machine import Machine
 from amp_migrate.protocol.run.blind import Search
 from amp_migrate.protocol.run.solve import Run
@@ -25,10 +24,10 @@ def _all_paths_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hold each run along all paths at once against one that tells them apart: it shows a breach where that does."""
     search = Search.run
 
-    def run(self: Search, machine: Machine, entries: Iterable[Entry]) -> Run:
-        apart = Run(self.program, machine, self.memory, entries)
-        assert self.anyhow(machine, entries).breached() or not apart.breached()
-        return search(self, machine, entries)
+    def run(self: Search, machine: Machine, span: Span) -> Run:
+        apart = Run(self.program, machine, self.memory, span)
+        assert self.anyhow(machine, span).breached() or not apart.breached()
+        return search(self, machine, span)
 
     monkeypatch.setattr(Search, "run", run)
 

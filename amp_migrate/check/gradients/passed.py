@@ -89,12 +89,12 @@ def passed(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Differen
         if len(functions) > 1 or len(backward) > 1:
             continue
         search, programs = _searched(old.program)
-        entries = programs.of_optimizers([number])
+        span = programs.of_optimizers([number])
         # The rest of a window is cleared before the next one begins: that is told elsewhere.
         waits = any(_waits(old, *step) for step in steps[number])
-        if waits and search.run(_AddedMachine(number, fed), entries).breached():
+        if waits and search.run(_AddedMachine(number, fed), span).breached():
             continue
-        for fault in search.run(PassedMachine(number, fed), entries).faults():
+        for fault in search.run(PassedMachine(number, fed), span).faults():
             if not _is_told(fault, claims, SAYS - {WINDOWS} if waits else SAYS):
                 label = Label(f"gradients {_UNTOLD}")
                 yield names[number], Difference((Step(label, fault.place, fault.place),))

@@ -13,6 +13,7 @@ from amp_migrate.facts.mark import Mark
 from amp_migrate.facts.paths import tail
 from amp_migrate.project import Function
 from amp_migrate.protocol.certain.memory import CertainMemory
+from amp_migrate.protocol.code.programs import Span
 from amp_migrate.protocol.faults import Breach
 from amp_migrate.protocol.machine import Moved, Unmoved
 from amp_migrate.protocol.run.blind import Search
@@ -147,6 +148,6 @@ def _loses(side: Side, makes: _Places, loads: _Places, uses: _Places) -> bool:
             happening.setdefault(function, {})[call] = (Event(kind, call),)
     program = side.program.of_events(happening)
     loading = program.leading(lambda event: event.kind is _LOADED)
-    entries = [entry for entry in program.entries if entry[0] in loading]
+    span = Span(tuple(entry for entry in program.entries if entry[0] in loading))
     search = Search(program, CertainMemory(program))
-    return any(True for _ in search.run(_ScaleMachine(), entries).faults())
+    return any(True for _ in search.run(_ScaleMachine(), span).faults())

@@ -17,7 +17,7 @@ from amp_migrate.protocol.certain.optimizers import Parts, Served, served
 from amp_migrate.protocol.certain.remade import RemadeMachine
 from amp_migrate.protocol.certain.unbound import unbound
 from amp_migrate.protocol.code.program import Program
-from amp_migrate.protocol.code.programs import Entry, Programs
+from amp_migrate.protocol.code.programs import Programs, Span
 from amp_migrate.protocol.faults import Breach
 from amp_migrate.protocol.machine import Machine
 from amp_migrate.protocol.run.blind import Search
@@ -77,14 +77,15 @@ class Reading:
             search = Search(part, CertainMemory(part))
             yield from self._gradients(search)
             for number, optimizers in self._followed():
-                entries = self._programs.of_scaler(number)
+                span = self._programs.of_scaler(number)
                 machine = RemadeMachine(number, optimizers)
-                yield from self._run(machine, search, entries, scaler=number)
+                yield from self._run(machine, search, span, scaler=number)
             for function, node, made in unbound(self.program, memory):
                 turn = Turn(function, made, getattr(made, "lineno", 0), None, None)
                 yield Shown(Breach.UNBOUND, function, node, (turn,))
         casts = Search(self.program, memory)
-        yield from self._run(CertainCasts(Receivers(self.program)), casts, self.program.entries)
+        every = Span(self.program.entries)
+        yield from self._run(CertainCasts(Receivers(self.program)), casts, every)
 
     def _gradients(self, search: Search) -> Iterator[Shown]:
         """Yield what the optimizers of GradScalers meet; what may concern any of some must concern all of them."""
@@ -113,11 +114,9 @@ class Reading:
                         if all(other.meets(key) for other in beside):
                             yield item
 
-    def _met(
-        self, machine: Machine, search: Search, entries: Iterable[Entry], group: Served
-    ) -> _Found:
+    def _met(self, machine: Machine, search: Search, span: Span, group: Served) -> _Found:
         """Return what paths told apart show of some optimizers."""
-        shown = self._shown(search.apart(machine, entries), group.numbers, min(group.scalers))
+        shown = self._shown(search.apart(machine, span), group.numbers, min(group.scalers))
         return {item.key: item for item in shown}
 
     def _may_be_shown(self, at: Breached, own: _Group, runs: list[_Group], parts: Parts) -> bool:
@@ -147,11 +146,11 @@ class Reading:
         self,
         machine: Machine,
         search: Search,
-        entries: Iterable[Entry],
+        span: Span,
         optimizers: frozenset[int] = frozenset(),
         scaler: int | None = None,
     ) -> Iterator[Shown]:
-        return self._shown(search.run(machine, entries), optimizers, scaler)
+        return self._shown(search.run(machine, span), optimizers, scaler)
 
     def _shown(self, run: Run, optimizers: frozenset[int], scaler: int | None) -> Iterator[Shown]:
         ways = Ways(self.program, run.summaries)

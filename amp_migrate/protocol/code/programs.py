@@ -1,18 +1,32 @@
-"""Where the programs begin that an optimizer or a GradScaler belongs to."""
+"""Where the programs begin that an optimizer or a GradScaler belongs to, and which files they run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cached_property
+from typing import NamedTuple
 
 from amp_migrate.facts.closure import closure
+from amp_migrate.modules.model import Module
 from amp_migrate.project import Function
-from amp_migrate.project.programs import files_of
+from amp_migrate.project.programs import beside, files_of
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.contexts import is_off
 from amp_migrate.training.events import Kind
 
 Entry = tuple[Function, bool]
+"""A function where programs begin, and whether code out of reach calls it."""
+
+
+class Span(NamedTuple):
+    """Where some programs begin, and the files of which they may run something, None for all."""
+
+    entries: tuple[Entry, ...]
+    files: frozenset[str] | None = None
+
+    def near(self, functions: Iterable[Function]) -> list[Function]:
+        """Return those of some functions that the programs may run."""
+        return [f for f in functions if self.files is None or f.module.path in self.files]
 
 
 class Programs:
@@ -21,17 +35,25 @@ class Programs:
     def __init__(self, program: Program) -> None:
         self._program = program
 
-    def of_optimizers(self, numbers: Iterable[int]) -> tuple[Entry, ...]:
+    def of_optimizers(self, numbers: Collection[int]) -> Span:
         """Return the entries behind which one of some optimizers steps, or an event names it, or all of them.
 
         A program that does not step an optimizer steps another one with the gradients of its networks.
         """
-        named = self._homes[0]
-        return self._above_all(self._steps.get(n, named.get(n, set())) for n in numbers)
+        named, objects = self._homes[0], self._program.training.objects
+        above = self._above_all(self._steps.get(n, named.get(n, set())) for n in numbers)
+        made = [objects.made_in(number) for number in numbers]
+        return self._span(above, set().union(*made) if all(made) else set())
 
-    def of_scaler(self, number: int) -> tuple[Entry, ...]:
+    def of_scaler(self, number: int) -> Span:
         """Return the entries behind which an event is of a GradScaler, all of them if there is none."""
-        return self._above_all([self._homes[1].get(number, ())])
+        return Span(self._above_all([self._homes[1].get(number, ())]))
+
+    def _span(self, entries: tuple[Entry, ...], makers: Collection[Module]) -> Span:
+        """Return those of some entries whose programs may run what makes an object, all if none is seen to."""
+        files = beside(self._program.project, *(module.path for module in makers))
+        near = tuple(entry for entry in entries if entry[0].module.path in files)
+        return Span(near, files) if near else Span(entries)
 
     @cached_property
     def parted(self) -> frozenset[int]:

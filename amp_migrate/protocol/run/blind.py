@@ -10,7 +10,7 @@ from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.cfg.points import Edge
 from amp_migrate.project import Class, Function
 from amp_migrate.protocol.code.program import Program
-from amp_migrate.protocol.code.programs import Entry
+from amp_migrate.protocol.code.programs import Span
 from amp_migrate.protocol.machine import Machine
 from amp_migrate.protocol.run.memory import Memory
 from amp_migrate.protocol.run.solve import Run
@@ -102,9 +102,9 @@ class Search:
         self.memory = memory
         self._blind = Blind(memory)
 
-    def run(self, machine: Machine, entries: Iterable[Entry]) -> Run:
+    def run(self, machine: Machine, span: Span) -> Run:
         """Return a run that shows every breach: one that tells paths apart where not all are right anyway."""
-        anyhow = self.anyhow(machine, entries)
+        anyhow = self.anyhow(machine, span)
         breached = anyhow.breached()
         return (
             self.told(anyhow, machine, (b.key.function for b in breached)) if breached else anyhow
@@ -114,10 +114,10 @@ class Search:
         """Return a run that tells paths apart, from where a run along all paths at once came to one of some functions."""
         return self.apart(machine, anyhow.leading_to(functions))
 
-    def apart(self, machine: Machine, entries: Iterable[Entry]) -> Run:
+    def apart(self, machine: Machine, span: Span) -> Run:
         """Return a run that tells paths apart."""
-        return Run(self.program, machine, self.memory, entries)
+        return Run(self.program, machine, self.memory, span)
 
-    def anyhow(self, machine: Machine, entries: Iterable[Entry]) -> Run:
+    def anyhow(self, machine: Machine, span: Span) -> Run:
         """Return a run along all paths at once."""
-        return Run(self.program, machine, self._blind, entries)
+        return Run(self.program, machine, self._blind, span)

@@ -9,6 +9,7 @@ from amp_migrate.flow.assumption import Assumption
 from amp_migrate.flow.cfg.points import Point
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import Program
+from amp_migrate.protocol.code.programs import Span
 from amp_migrate.protocol.run.memory import Memory
 from amp_migrate.protocol.run.runs import Here
 
@@ -19,13 +20,17 @@ Run = tuple[Function | None, Assumption]
 class Dispatch:
     """Answers once for all states of the machine in which a path that knows the same comes to a call.
 
-    `matter` are the functions that may do something to a state.
+    `matter` are the functions that may do something to a state. What a file holds that the programs of the span do not
+    run is called by none.
     """
 
-    def __init__(self, program: Program, memory: Memory, matter: Collection[Function]) -> None:
+    def __init__(
+        self, program: Program, memory: Memory, matter: Collection[Function], span: Span
+    ) -> None:
         self._program = program
         self._memory = memory
         self._matter = matter
+        self._span = span
         self._found: dict[tuple[Point, Assumption], tuple[Run, ...]] = {}
 
     def of(self, caller: Function, here: Here, call: ast.Call) -> tuple[Run, ...]:
@@ -41,9 +46,13 @@ class Dispatch:
         raises = self._memory.course.raises(caller, point)
         followed = self._program.relevant if raises else self._matter
         receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
-        chosen = self._program.methods(call)
+        near = self._span.near(self._program.calls.of(call))
+        if not near:
+            yield None, known
+            return
+        chosen = [(cls, run) for cls, run in self._program.methods(call) if run in near]
         if receiver is None or len(chosen) < 2:
-            for function in self._memory.of_name(call, self._program.calls.of(call), known):
+            for function in self._memory.of_name(call, near, known):
                 yield (function if function in followed else None), known
             return
         for cls, function in chosen:

@@ -12,7 +12,7 @@ from amp_migrate.flow.cfg.points import Edge, EdgeKind, Kind
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.exceptions import RAISED
 from amp_migrate.protocol.code.program import Program
-from amp_migrate.protocol.code.programs import Entry
+from amp_migrate.protocol.code.programs import Span
 from amp_migrate.protocol.faults import Breach, Fault
 from amp_migrate.protocol.machine import FollowsTests, Machine
 from amp_migrate.protocol.run.memory import Memory
@@ -30,26 +30,26 @@ _HAPPENS = (Kind.CALL, Kind.LOAD, Kind.STORE, Kind.OPERATE, Kind.DELETE)
 
 
 class Run:
-    """One machine over one program, from some of its entries, or all."""
+    """One machine over a program, or over those in it that begin at some of its entries and run some of its files."""
 
     def __init__(
         self,
         program: Program,
         machine: Machine,
         memory: Memory,
-        entries: Iterable[Entry] | None = None,
+        span: Span | None = None,
     ) -> None:
         self._program = program
         self._machine = machine
         self._memory = memory
-        self._entries = program.entries if entries is None else entries
+        self._span = span or Span(program.entries)
         self.summaries: dict[Key, Summary] = {}
         self._begun: dict[tuple[Function, Start, Hashable], set[Assumption]] = {}
         self._queue: OrderedDict[tuple[Key, Here], None] = OrderedDict()
         self._breached: dict[tuple[Breach, ast.AST], Breached] = {}
         self._absent: dict[Edge, Event | None] = {}
         self._called: dict[ast.Call, tuple[bool, bool]] = {}
-        self._within = Within(program, machine, memory, self._wait)
+        self._within = Within(program, machine, memory, self._wait, self._span)
         self._tests = machine if isinstance(machine, FollowsTests) else None
 
     def faults(self) -> list[Fault]:
@@ -61,18 +61,18 @@ class Run:
             found.append(Fault(breach, way[-1], way, certain))
         return found
 
-    def leading_to(self, functions: Iterable[Function]) -> tuple[Entry, ...]:
-        """Return the entries from which this run came to one of some functions."""
+    def leading_to(self, functions: Iterable[Function]) -> Span:
+        """Return the same programs from those entries alone from which this run came to one of some functions."""
         callers: dict[Function, set[Function]] = {}
         for key, summary in self.summaries.items():
             waiting = {up.function for up, _ in summary.waiting}
             callers.setdefault(key.function, set()).update(waiting)
         above = set(closure(functions, lambda function: callers.get(function, ())))
-        return tuple(entry for entry in self._entries if entry[0] in above)
+        return self._span._replace(entries=tuple(e for e in self._span.entries if e[0] in above))
 
     def breached(self) -> list[Breached]:
         """Return the breaches that some path shows, one for each node, with the moments of it."""
-        for function, called in self._entries:
+        for function, called in self._span.entries:
             for state in self._machine.starts(called):
                 self._begin(Key(function, Start.ENTRY, State(state, NOTHING)))
         while self._queue:
@@ -278,6 +278,6 @@ class Run:
     def _runs_of(self, call: ast.Call) -> tuple[bool, bool]:
         """Tell whether a call runs functions of the project, and whether all of them are followed."""
         if call not in self._called:
-            called = self._program.calls.of(call)
+            called = self._span.near(self._program.calls.of(call))
             self._called[call] = bool(called), self._program.relevant.issuperset(called)
         return self._called[call]

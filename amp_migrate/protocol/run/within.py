@@ -9,6 +9,7 @@ from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.cfg.points import Kind
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import TAKES, Program
+from amp_migrate.protocol.code.programs import Span
 from amp_migrate.protocol.machine import Choosy, FollowsObjects, Machine, Nests
 from amp_migrate.protocol.run.dispatch import Dispatch
 from amp_migrate.protocol.run.memory import Memory
@@ -35,8 +36,11 @@ class Within:
     those alone. What it awaits is kept as long as the run.
     """
 
-    def __init__(self, program: Program, machine: Machine, memory: Memory, wait: Wait) -> None:
+    def __init__(
+        self, program: Program, machine: Machine, memory: Memory, wait: Wait, span: Span
+    ) -> None:
         self._program = program
+        self._span = span
         self._memory = memory
         self._machine = machine
         self._objects = machine if isinstance(machine, FollowsObjects) else None
@@ -45,7 +49,7 @@ class Within:
         self._matter = program.relevant
         if isinstance(machine, Choosy):
             self._matter = program.leading(machine.concerns)
-        self._dispatch = Dispatch(program, memory, self._matter)
+        self._dispatch = Dispatch(program, memory, self._matter, span)
         self._awaited: dict[tuple[Key, Here], list[Awaited]] = {}
         self._aside: dict[tuple[Key, Here], list[Awaited]] = {}
 
@@ -57,14 +61,14 @@ class Within:
         if point.kind is Kind.CALL and isinstance(point.node, ast.Call):
             return self._call(key, here, point.node)
         if point.kind is Kind.LOAD:
-            return self._unnamed(key, here, self._program.runs(point.node))
+            return self._unnamed(key, here, self._span.near(self._program.runs(point.node)))
         return {here.state: None}
 
     def items(self, key: Key, here: Here) -> tuple[States, States]:
         """Return the states in which a loop gets an item, and those in which none is left."""
         node = here.point.node
         made = node.iter if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension) else None
-        runs = self._program.suspended(made) if isinstance(made, ast.Call) else []
+        runs = self._suspended(made)
         if not runs:
             return self._given_by_object(key, here)
         more: States = {}
@@ -80,7 +84,7 @@ class Within:
     def _given_by_object(self, key: Key, here: Here) -> tuple[States, States]:
         """Return the same of a loop to which a method of an object in sight gives each item, until it raises."""
         before, more, over = here.state.machine, dict[State, None](), dict[State, None]()
-        giving = self._memory.turns.giving(here.point.node)
+        giving = self._span.near(self._memory.turns.giving(here.point.node))
         for function in giving:
             known = self._memory.behind(function, here.state.known)
             run = Key(function, Start.ENTRY, State(self._begun(key, before, None), NOTHING))
@@ -99,6 +103,11 @@ class Within:
                 before = State(here.state.machine, awaited.known)
                 states |= self._back(call, run, awaited.raised(), before)
         return states
+
+    def _suspended(self, made: ast.expr | None) -> list[tuple[ast.Call, Function]]:
+        """Return the generators of the programs that an expression makes, each with the call that names it."""
+        runs = self._program.suspended(made) if isinstance(made, ast.Call) else []
+        return [(call, function) for call, function in runs if self._span.near([function])]
 
     def _resumed(
         self,
@@ -194,7 +203,8 @@ class Within:
             if entered is not None:
                 machine = self._machine.enter(here.state.machine, entered)
                 return {State(machine, here.state.known): None}
-            named = self._memory.of_name(call, self._program.handed(call), here.state.known)
+            given = self._span.near(self._program.handed(call))
+            named = self._memory.of_name(call, given, here.state.known)
             handed = [function for function in named if function is not None]
             return {here.state: None} | (self._unnamed(key, here, handed) if handed else {})
         states: States = {}
@@ -256,11 +266,12 @@ class Within:
         choice = self._program.decides(key.function, item.context_expr)
         if choice is not None:
             return self._chosen(key.function, here.state, choice, entering)
-        methods = [f for f in self._program.runs(item) if (f.name in _BEGINS) is entering]
+        held = self._span.near(self._program.runs(item))
+        methods = [f for f in held if (f.name in _BEGINS) is entering]
         if methods:
             return self._unnamed(key, here, methods)
         made, start = item.context_expr, Start.ENTRY if entering else Start.RESUME
-        runs = self._program.suspended(made) if isinstance(made, ast.Call) else []
+        runs = self._suspended(made)
         states: States = {}
         for call, function in runs:
             summary = self._resumed(key, here, call, function, start, call is made)
