@@ -54,8 +54,8 @@ def _asked(context: Context, function: Function) -> set[str]:
     """Return the variables that autocast and the GradScaler ask in a function."""
     made = [c for c in context.creations.values() if c.site.function is function]
     texts = [text for c in made for text in (c.casts.text, c.scales.text)]
-    for region in context.unit.regions:
-        if region.function is function:
-            told = context.casts.told(function, region.first, training=True)
+    for holder, part in context.unit.trained():
+        if holder is function:
+            told = context.casts.told(function, part, training=True)
             texts.append(told.text if told is not None else "")
     return {name for text in texts if text for name in names(text)}

@@ -100,7 +100,7 @@ def prepare(
     unscales = _unscales(unit, settings)
     refuse_unlike(unit, blocks)
     unit.regions, inlines, names = regions.training(unit, blocks.values())
-    unit.inlined = [(inline.function.module, inline.value) for inline in inlines]
+    unit.inlined = [(inline.function, inline.value) for inline in inlines]
     unit.regions = [r for r in unit.regions if r.function not in unit.home.beside.without]
     unit.regions, entropies = all_kept_out(unit)
     spelling = replace(spelling, remembers=asks(unit))

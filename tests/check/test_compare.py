@@ -21,6 +21,7 @@ from check.casts.forwards import EVALUATIONS
 from check.casts.guarded_calls import GUARDED_CALLS
 from check.casts.holders import HOLDERS
 from check.casts.inside import INSIDE
+from check.casts.mapped import MAPPED
 from check.casts.present import PRESENT
 from check.casts.roundabout import ROUNDABOUT
 from check.casts.switched import SWITCHED
@@ -107,7 +108,7 @@ EVERY = (
     *ROUNDABOUT_RUNS, *KEPT_CONTEXTS, *BACKWARDS, *CONDITIONS, *CONTEXTS, *FOREIGN, *IN_BLOCKS, *ON_CLAIMED_LINES, *STATES,
     *UNASKED, *WEIGHTS, *STATIC_ARMS, ASKED_BY_CALL, *SET_BEHIND, *CLIPPED_SCALED, *SETTLED,
     *IN_TURN, *LOADED_SCALE, *OTHER_NETWORKS, *TURNED_FLAGS, *OBJECTS_THAT_STOP, *ANSWERS, *RECORDED, *HALVED_FLAGS, *HOOKS,
-    *NOT_THERE_YET, *LOOKED_UP, *ASKED_AT_RUN_TIME, *BROUGHT_OPTIMIZERS, *LEFT_WIDE,
+    *NOT_THERE_YET, *LOOKED_UP, *ASKED_AT_RUN_TIME, *BROUGHT_OPTIMIZERS, *LEFT_WIDE, *MAPPED,
 )  # fmt: skip
 
 

@@ -54,7 +54,7 @@ def evaluations(unit: Unit) -> list[Region]:
     kept = holders(unit.project, unit.near, unit.project.values, models)
     bare = models | holders(unit.project, unit.near, unit.project.values, models, alone=True)
     near = unit.project.values.onward(models | kept)
-    taken = nodes_in(unit.regions)
+    taken = unit.trained_nodes()
     found: list[Region] = []
     for module, node in unit.calls():
         if node in taken or node in unit.gone or not _may_run(unit, near, module, node):
@@ -66,12 +66,11 @@ def evaluations(unit: Unit) -> list[Region]:
             found += _at_calls(unit, module, node, taken)
     found += (helped := _through_helpers(unit, taken, models))
     found += [
-        region_of(unit, site.function.module, site.function.module.tree.statement(site.call))
-        for site in calls_aside(
+        region_of(unit, function.module, function.module.tree.statement(call))
+        for function, call in calls_aside(
             unit, lambda m, call: _may_run(unit, near, m, call) and _runs(unit, m, call, models)
         )
-        if site.call not in unit.gone
-        and not of_others(unit, site.function.module, site.call, models)
+        if call not in unit.gone and not of_others(unit, function.module, call, models)
     ]
     found += _beside_training(unit, taken)
     found += (results := losses_of_results(unit, found, region_of, taken))
@@ -84,7 +83,7 @@ def evaluations(unit: Unit) -> list[Region]:
         found += measured_apart(unit, found, models | kept)
     others = run_by_others(unit)
     own = [r for r in merged(found) if r.module.path not in others and not before_apex(unit, r)]
-    training = {region.function for region in unit.regions}
+    training = {function for function, _ in unit.trained()}
     taken |= nodes_in([r for r in own if r.function in training])
     held = taken | (nodes_in(own) & nodes_in(helped))
     apart = (r for r in own if not called_inside(unit, r, taken) and not only_inside(unit, r, held))
@@ -107,12 +106,9 @@ def _at_calls(unit: Unit, module: Module, node: ast.Call, taken: set[ast.AST]) -
 
 def _through_helpers(unit: Unit, taken: set[ast.AST], models: set[int]) -> list[Region]:
     """Return the evaluation calls of helpers that training wraps at the call."""
-    trained = [(r.module, stmt) for r in unit.regions for stmt in r.statements()]
     helpers = {
         callee
-        for module, part in [*trained, *unit.inlined]
-        for node in walk(part)
-        if isinstance(node, ast.Call)
+        for module, node in unit.trained_calls()
         for callee in unit.project.callees(node)
         if unit.forwards.call(module, node) is Forward.NETWORK
     }
@@ -129,7 +125,7 @@ def _through_helpers(unit: Unit, taken: set[ast.AST], models: set[int]) -> list[
 
 def _beside_training(unit: Unit, taken: set[ast.AST]) -> list[Region]:
     """Return the forwards of other networks, as a teacher, in the functions that train: O1 cast them too."""
-    functions = dict.fromkeys(region.function for region in unit.regions)
+    functions = dict.fromkeys(function for function, _ in unit.trained())
     return [
         region_of(unit, function.module, function.module.tree.statement(node))
         for function in functions
@@ -227,7 +223,7 @@ def _trains(unit: Unit, module: Module, around: ast.With, behind: list[ast.stmt]
     """Tell whether a loss behind a block without gradients is one that trains."""
     if not runs_without_gradients(unit.project, module, around):
         return False
-    trained = {stmt for region in unit.regions for stmt in region.statements()}
+    trained = {function.module.tree.statement(part) for function, part in unit.trained()}
     return any(stmt in trained for stmt in behind)
 
 

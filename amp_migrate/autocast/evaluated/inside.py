@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from amp_migrate.autocast.evaluated.shared import running_one
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.training.contexts import in_autocast
 from amp_migrate.training.region import Region
@@ -11,10 +12,10 @@ from amp_migrate.training.region import Region
 
 def called_inside(unit: Unit, region: Region, taken: set[ast.AST]) -> bool:
     """Tell whether every call of the function of a region stands in nodes that are cast already."""
-    calls = unit.project.callers(region.function)
+    calls = running_one(unit.project, region.function)
     return bool(calls) and all(
-        site.call in taken or in_autocast(unit.project, site.function.module, site.call)
-        for site in calls
+        call in taken or in_autocast(unit.project, function.module, call)
+        for function, call in calls
     )
 
 

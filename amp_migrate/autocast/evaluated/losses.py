@@ -40,8 +40,8 @@ def measured_apart(unit: Unit, found: list[Region], models: set[int]) -> list[Re
     Of losses those count that feed no backward. With each goes what its block computes in fp32 for it:
     ``F.kl_div(F.log_softmax(output), target)``.
     """
-    regions = [*unit.regions, *found]
-    held, under = nodes_in(regions), run_in(unit.project, regions)
+    held = unit.trained_nodes() | nodes_in(found)
+    under = unit.trained_below() | run_in(unit.project, found)
     measured = _Measured(unit, models)
     near = set(unit.near)
     return [
@@ -167,7 +167,7 @@ def losses_apart(unit: Unit, found: list[Region]) -> list[Region]:
     """Return the losses of what networks gave further up, behind a test that may have run another one."""
     known: dict[Function, set[str]] = {}
     trains = Trains(unit)
-    held = nodes_in([*unit.regions, *found])
+    held = unit.trained_nodes() | nodes_in(found)
     for region in [*unit.regions, *found]:
         for stmt in region.statements():
             known.setdefault(region.function, set()).update(defs(stmt))

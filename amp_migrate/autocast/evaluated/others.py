@@ -33,8 +33,8 @@ def others(unit: Unit, known: list[Region]) -> list[Region]:
     if unit.outside or levels & {"O2", "O3"}:
         return []
     models = initialized(unit)
-    cast, trained = run_in(unit.project, known), run_in(unit.project, unit.regions)
-    taken = nodes_in([*unit.regions, *known])
+    cast, trained = run_in(unit.project, known), unit.trained_below()
+    taken = unit.trained_nodes() | nodes_in(known)
     found = merged(
         [
             region_of(unit, module, module.tree.statement(node))

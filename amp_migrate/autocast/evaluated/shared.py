@@ -11,36 +11,42 @@ from amp_migrate.autocast.evaluated.unfed import feeds_nothing
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import all_given, path
 from amp_migrate.placement.finding.unit import Unit
-from amp_migrate.project import CallSite, Function, Module, Project
+from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.imported import acts
 from amp_migrate.project.programs import programs
-from amp_migrate.training.region import nodes_in, run_in
+from amp_migrate.protocol.code.program import program_of
 
 _Runs = Callable[[Module, ast.Call], bool]
 
 
-def calls_aside(unit: Unit, runs: _Runs) -> list[CallSite]:
+def calls_aside(unit: Unit, runs: _Runs) -> list[tuple[Function, ast.Call]]:
     """Return the calls, in functions that no training runs, of functions that run a network in training too.
 
     `runs` tells whether a call is one of a network of the unit. The forward of a network is none of these functions:
     the calls of the network are found for themselves.
     """
-    trained = run_in(unit.project, unit.regions)
+    trained = unit.trained_below()
     running = [f for f in trained if _helps(f) and _runs_one(f, runs)]
 
     def callers(function: Function) -> list[Function]:
         above = (site.function for site in unit.project.callers(function))
         return [f for f in above if f in trained and _helps(f)]
 
-    inside = nodes_in(unit.regions)
+    inside = unit.trained_nodes()
     return [
-        site
+        (function, call)
         for helper in closure(running, callers)
-        for site in unit.project.callers(helper)
-        if site.function not in trained
-        and site.call not in inside
-        and _evaluates(unit, site.function.module, site.call)
+        for function, call in running_one(unit.project, helper)
+        if function not in trained
+        and call not in inside
+        and _evaluates(unit, function.module, call)
     ]
+
+
+def running_one(project: Project, function: Function) -> list[tuple[Function, ast.Call]]:
+    """Return the calls that run a function, those of ``map`` and its like among them, each with where it stands."""
+    called = [(site.function, site.call) for site in project.callers(function)]
+    return called + program_of(project).calls.mapped(function)
 
 
 def of_others(unit: Unit, module: Module, call: ast.Call, models: set[int]) -> bool:
@@ -82,7 +88,8 @@ def _starts(project: Project, program: Module) -> bool:
 
 
 def _helps(function: Function) -> bool:
-    return function.node is not None and function.name != "forward"
+    is_forward = function.cls is not None and function.name == "forward"
+    return function.node is not None and not is_forward
 
 
 def _runs_one(function: Function, runs: _Runs) -> bool:

@@ -32,7 +32,7 @@ def is_part(unit: Unit, module: Module, node: ast.AST) -> bool:
     cls = unit.project.function_of(module, node).class_around
     if cls is None or "torch.nn.Module" not in cls.externals():
         return covered(unit, module, node)
-    trains = any(region.function.class_around is cls for region in unit.regions)
+    trains = any(function.class_around is cls for function, _ in unit.trained())
     return covered(unit, module, node) or not trains
 
 
@@ -47,7 +47,6 @@ def _scales_elsewhere(unit: Unit, function: Function) -> bool:
 
 def covered(unit: Unit, module: Module, node: ast.AST) -> bool:
     """Tell whether a forward stands under an autocast of the source, or is part of a network itself."""
-    function = module.tree.function(node)
-    return in_autocast(unit.project, module, node) or (
-        function is not None and function.name == "forward"
-    )
+    function = unit.project.function_of(module, node)
+    part = function.cls is not None and function.name == "forward"
+    return part or in_autocast(unit.project, module, node)

@@ -14,7 +14,8 @@ from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.facts.constants import number
 from amp_migrate.facts.paths import tail
-from amp_migrate.project import Function, Project
+from amp_migrate.project import Function
+from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.faults import Place, Trouble
 
 CAST, UNCAST, SWITCHED, DTYPE = (
@@ -88,7 +89,7 @@ _Reported = Callable[[Function, ast.Call], bool]
 
 
 def told_above(
-    project: Project,
+    program: Program,
     native: Casting,
     begun: Mapping[Function, frozenset[Casts]],
     function: Function,
@@ -102,10 +103,11 @@ def told_above(
     if function in around:
         return True
     around |= {function}
-    sites = [site for site in project.callers(function) if site.function in begun]
+    sites = [(site.function, site.call) for site in program.project.callers(function)]
+    sites = [at for at in [*sites, *program.calls.mapped(function)] if at[0] in begun]
     return bool(sites) and all(
-        native.at(site.function, site.call, begun[site.function]) is Casts.ON
-        or reported(site.function, site.call)
-        or told_above(project, native, begun, site.function, reported, around)
-        for site in sites
+        native.at(where, call, begun[where]) is Casts.ON
+        or reported(where, call)
+        or told_above(program, native, begun, where, reported, around)
+        for where, call in sites
     )

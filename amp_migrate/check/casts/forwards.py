@@ -150,7 +150,7 @@ class Forwards:
                 lacking = lacking or self._is_forward(at)
             if lacking and not scales(self.new, function):
                 reported = all(self.claims.note(LEFT_UNCAST, place(at, old)) for old in ran)
-                ways = self.new.project, native, begun, function
+                ways = self.new.program, native, begun, function
                 reported = reported or told_above(*ways, self._is_told)
                 reported = reported or self._replaced.runs(function, call.func, begun)
                 if not reported and not native.within(self._runs_in(at, call)):

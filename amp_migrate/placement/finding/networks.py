@@ -9,7 +9,6 @@ from amp_migrate.facts.paths import tail
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Module
 from amp_migrate.training.beliefs import COPIES
-from amp_migrate.training.region import calls_in
 
 
 def initialized(unit: Unit) -> set[int]:
@@ -20,7 +19,7 @@ def initialized(unit: Unit) -> set[int]:
         groups |= values.groups(module, node)
     groups |= _handed(unit)
     if unit.home.callers.alone or unit.home.makers:
-        for module, call in calls_in(unit.regions):
+        for module, call in unit.trained_calls():
             if unit.forwards.is_network(module, call.func):
                 groups |= values.groups(module, call.func)
     return groups | _copies(unit, groups)

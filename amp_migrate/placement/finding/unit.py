@@ -12,13 +12,15 @@ from amp_migrate.apex.options import Options
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.availability.availability import Availability
 from amp_migrate.availability.flags import not_bools, numbers
+from amp_migrate.facts.below import every
+from amp_migrate.facts.paths import walk
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.imported import Coming, coming
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.scaler.home import Home
 from amp_migrate.training.forwards.forwards import Forwards
 from amp_migrate.training.origins.losses import Losses
-from amp_migrate.training.region import Region
+from amp_migrate.training.region import Region, run_by
 from amp_migrate.training.steps import Backward, Step
 
 
@@ -30,7 +32,8 @@ class Unit:
     Apex does not know, which stay unscaled. `probes` are backward passes for the gradient of an input alone, which
     nothing scales; `copying` functions run theirs on copies of networks. The gradients `scaled_reads` are read by a
     function where they are still scaled, and divided by the loss scale; the limits of `scaled_clips` are multiplied by
-    it. The forwards of `outside` run in a library.
+    it. The forwards of `outside` run in a library. The losses `inlined` are computed inside a call, in a function: they get
+    a statement with casts of their own, as the `regions` have.
     The backward passes `unscaled` add to gradients that are unscaled already. A `plain` unit is a training in FP32. `gone` are the nodes of branches that become one with others,
     `folded` those of the tests between them. `trains` tells whether a statement runs
     a backward or steps.
@@ -48,7 +51,7 @@ class Unit:
     probes: list[Backward] = field(default_factory=list)
     outside: list[Backward] = field(default_factory=list)
     regions: list[Region] = field(default_factory=list)
-    inlined: list[tuple[Module, ast.expr]] = field(default_factory=list)
+    inlined: list[tuple[Function, ast.expr]] = field(default_factory=list)
     switches: list[Site] = field(default_factory=list)
     trains: Callable[[Module, ast.AST], bool] = field(init=False)
     clip_helpers: set[Function] = field(default_factory=set)
@@ -80,6 +83,25 @@ class Unit:
     def calls(self) -> Iterator[tuple[Module, ast.Call]]:
         """Yield the calls in the files of its programs."""
         return ((module, call) for module in self.near for call in module.tree.nodes(ast.Call))
+
+    def trained(self) -> Iterator[tuple[Function, ast.AST]]:
+        """Yield what runs under casts for a training, with its function: statements of regions, and losses inside calls."""
+        for region in self.regions:
+            yield from ((region.function, stmt) for stmt in region.statements())
+        yield from self.inlined
+
+    def trained_nodes(self) -> set[ast.AST]:
+        """Return all nodes that run under casts for a training, nested functions included."""
+        return {node for _, part in self.trained() for node in every(part)}
+
+    def trained_calls(self) -> Iterator[tuple[Module, ast.Call]]:
+        """Yield the calls that run under casts for a training, each with its file."""
+        for function, part in self.trained():
+            yield from ((function.module, n) for n in walk(part) if isinstance(n, ast.Call))
+
+    def trained_below(self) -> set[Function]:
+        """Return the functions that those calls run, directly or not."""
+        return run_by(self.project, self.trained_calls())
 
     def of(self, *kinds: Kind) -> Iterator[Site]:
         """Yield the sites of some kinds, in source order."""

@@ -105,6 +105,18 @@ class Calls:
                 self._runs[node].append(function)
             yield holder
 
+    def mapped(self, function: Function) -> list[tuple[Function, ast.Call]]:
+        """Return the calls of ``map`` and its like that run a function, each with where it stands."""
+        return self._mapped.get(function, [])
+
+    @cached_property
+    def _mapped(self) -> dict[Function, list[tuple[Function, ast.Call]]]:
+        found: dict[Function, list[tuple[Function, ast.Call]]] = {}
+        for call, module in self._module_of.items():
+            for function in self._first(call):
+                found.setdefault(function, []).append((self.body(module, call), call))
+        return found
+
     def handed(self, call: ast.Call) -> tuple[Function, ...]:
         """Return the functions that may run at a call out of sight, or later: it is given them, or may have kept them."""
         return self._handed.get(call, ())

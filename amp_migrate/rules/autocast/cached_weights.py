@@ -14,7 +14,7 @@ from amp_migrate.rules.base import Context, Rule, decision
 from amp_migrate.training.contexts import runs_without_gradients
 from amp_migrate.training.events import Kind
 from amp_migrate.training.forwards.forwards import Forward
-from amp_migrate.training.region import run_by, run_in
+from amp_migrate.training.region import run_by
 
 _CLEARED = "torch.clear_autocast_cache()"
 _PART = "part"
@@ -29,7 +29,7 @@ def cleared(context: Context, rule: Rule) -> Iterator[Decision]:
     unit = context.unit
     if not unit.scales:
         return
-    inside = run_in(unit.project, unit.regions)
+    inside = unit.trained_below()
     functions = [*sorted(inside, key=lambda f: (f.module.path, f.qualname)), *_methods(context)]
     whole = dict.fromkeys(f for f in functions if not unit.backwards_of(f))
     bodies: list[tuple[Function, list[ast.AST]]] = [(f, list(f.own_nodes)) for f in whole]

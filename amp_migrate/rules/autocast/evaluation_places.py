@@ -44,7 +44,7 @@ def cast_at(context: Context, evaluations: list[Region], disabled: Disabled) -> 
     """Replace the regions that see neither flag nor scaler, or that also run without Apex or its casts, by the calls that lead to them, where those do."""
     found: dict[tuple[str, int], Region] = {}
     partly: list[tuple[Region, list[Function]]] = []
-    upwards = _Upwards(context, disabled, nodes_in([*context.unit.regions, *evaluations]))
+    upwards = _Upwards(context, disabled, context.unit.trained_nodes() | nodes_in(evaluations))
     for region in evaluations:
         ways = upwards.ways(region)
         for chosen in ways.seeing or [region]:

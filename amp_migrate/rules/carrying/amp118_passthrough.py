@@ -123,9 +123,7 @@ def _trains_in(unit: Unit, function: Function) -> bool:
 
 def _computes(unit: Unit, function: Function) -> bool:
     """Tell whether a function runs where a unit computes its losses."""
-    statements = (stmt for region in unit.regions for stmt in region.statements())
-    parts = (node for stmt in statements for node in ast.walk(stmt) if isinstance(node, ast.Call))
-    return any(function in unit.project.callees(call) for call in parts)
+    return any(function in unit.project.callees(call) for _, call in unit.trained_calls())
 
 
 def _reads(project: Project, function: Function, node: ast.AST) -> bool:

@@ -573,6 +573,11 @@ ADVISED = (
         (("(model(chunk) for chunk in chunks)", "[model(chunk) for chunk in chunks]"),),
     ),
     Advised(
+        "refused/outputs_of_a_map_gone_through_later",
+        "make a list of it here",
+        (("found = map(outputs_of, batches[:5])", "found = list(map(outputs_of, batches[:5]))"),),
+    ),
+    Advised(
         "refused/closure",
         "call closure() before the step and write optimizer.step()",
         (("    optimizer.step(closure)", "    closure()\n    optimizer.step()"),),
