@@ -72,8 +72,14 @@ def position(tree: Tree, stmt: ast.stmt) -> int:
 
 
 def loop_of(tree: Tree, node: ast.AST) -> ast.stmt | None:
-    """Return the innermost loop of the function of `node` around it."""
-    return next((s for s in levels(tree, node) if isinstance(s, Loop) and s is not node), None)
+    """Return the innermost loop of the function of `node` in whose rounds it runs: what stands in its ``else`` runs once."""
+    below: ast.AST = node
+    for level in levels(tree, node):
+        if isinstance(level, Loop) and level is not node:
+            if not any(stmt is below for stmt in level.orelse):
+                return level
+        below = level
+    return None
 
 
 def inside(tree: Tree, node: ast.AST, outer: ast.AST) -> bool:

@@ -158,7 +158,11 @@ class _Pair:
         for label in had.keys() & has.keys():
             if any(map(self._claimed, had[label])):
                 continue
-            ones = [_around(self._before, node) for node in had[label]]
+            like = [
+                *had[label],
+                *(self._cleared_behind(had) if label.kind == Does.CLEAR.value else ()),
+            ]
+            ones = [_around(self._before, node) for node in like]
             for node in has[label]:
                 other = _around(self._after, node)
                 brought = {atom for atom in other if self._is_new(atom, self._introduced)}
@@ -167,6 +171,12 @@ class _Pair:
                 lasting = {atom for atom in other if not self._is_new(atom, self._stored)}
                 if not lasting - brought <= known or (brought and not common):
                     yield self._differs(f"`{label}` {_ASKS}", had[label][0], node)
+
+    def _cleared_behind(self, had: dict[Label, list[ast.AST]]) -> list[ast.AST]:
+        """Return the steps behind which a rule of the run says that gradients are cleared from now on."""
+        path = self._before.module.path
+        steps = (n for label, nodes in had.items() if label.kind == Does.STEP.value for n in nodes)
+        return [n for n in steps if self._claims.move(Place(path, getattr(n, "lineno", 0)))]
 
     def _is_new(self, atom: tuple[str, bool], names: frozenset[str]) -> bool:
         """Tell whether a test asks for one of some names."""

@@ -11,7 +11,7 @@ from amp_migrate.facts.paths import stored
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing
 from amp_migrate.placement.reads.helped import helped
-from amp_migrate.placement.windows.counting import counts
+from amp_migrate.placement.windows.counting import counts, is_over
 from amp_migrate.placement.windows.course import Course
 from amp_migrate.placement.windows.surviving import lost
 from amp_migrate.project import Module
@@ -93,6 +93,8 @@ def every_micro_batch(unit: Unit) -> Iterator[Zeroing]:
     apart = {b.function for b in [*unit.beside, *unit.probes]}
     for step, limit in _waiting(unit):
         if step.function in apart or steps_beside(unit, step, limit):
+            continue
+        if is_over(unit, step.function, limit):  # what stands beside it runs once for all of them
             continue
         parts = (part for stmt in (limit, *waiting(step, limit)) for part in ast.walk(stmt))
         inner = any(is_zero_grad(s) for s in parts if isinstance(s, ast.stmt))

@@ -16,6 +16,22 @@ def counts(unit: Unit, function: Function, test: ast.expr) -> bool:
     return any(remainders(unit.project, unit.losses.reached, function, test))
 
 
+def is_over(unit: Unit, function: Function, limit: ast.If) -> bool:
+    """Tell whether a test asks for what a loop above it has counted, as where the last window may be short."""
+    tree = function.module.tree
+    found = remainders(unit.project, unit.losses.reached, function, limit.test)
+    counted = {name for where, n in found if where is function for name in _paths(n.left)}
+    setting = [
+        loop
+        for node in function.own_nodes
+        if isinstance(node, ast.For | ast.AsyncFor | ast.Assign | ast.AugAssign)
+        and defs(node.target if isinstance(node, ast.For | ast.AsyncFor) else node) & counted
+        for loop in [node if isinstance(node, ast.For | ast.AsyncFor) else loop_of(tree, node)]
+        if loop is not None
+    ]
+    return bool(setting) and not any(inside(tree, limit, loop) for loop in setting)
+
+
 def restarts(unit: Unit, function: Function, limit: ast.If) -> bool:
     """Tell whether a window of micro-batches may be cut short: its count begins anew with every epoch.
 
