@@ -79,6 +79,8 @@ def _owner(
     if isinstance(node, ast.Name):
         bindings = module.scopes.bound(node)
         up = module.tree.parent(bindings[0]) if len(bindings) == 1 else None
+        if module.scopes.owner(node) is module.tree.module and isinstance(up, ast.Assign):
+            return module, module.tree.module, node.id
         if not isinstance(up, ast.ImportFrom) or not isinstance(bindings[0], ast.alias):
             return None
         source = lookup.source(module, up)

@@ -67,6 +67,7 @@ from check.outputs.cleared_behind import CLEARED_BEHIND
 from check.outputs.measured import MEASURED
 from check.outputs.not_there_yet import NOT_THERE_YET
 from check.outputs.products import PRODUCTS
+from check.outputs.scales_in_dicts import CHANGED_DICTS, SCALES_IN_DICTS
 from check.outputs.unlisted import UNLISTED
 from check.quiet.answers import ANSWERS
 from check.quiet.brought_optimizers import BROUGHT_OPTIMIZERS
@@ -109,7 +110,7 @@ EVERY = (
     *ROUNDABOUT_RUNS, *KEPT_CONTEXTS, *BACKWARDS, *CONDITIONS, *CONTEXTS, *FOREIGN, *IN_BLOCKS, *ON_CLAIMED_LINES, *STATES,
     *UNASKED, *WEIGHTS, *STATIC_ARMS, ASKED_BY_CALL, *SET_BEHIND, *CLIPPED_SCALED, *SETTLED,
     *IN_TURN, *LOADED_SCALE, *OTHER_NETWORKS, *TURNED_FLAGS, *OBJECTS_THAT_STOP, *ANSWERS, *RECORDED, *HALVED_FLAGS, *HOOKS,
-    *NOT_THERE_YET, *LOOKED_UP, *ASKED_AT_RUN_TIME, *BROUGHT_OPTIMIZERS, *LEFT_WIDE, *MAPPED, *CLEARED_BEHIND,
+    *NOT_THERE_YET, *LOOKED_UP, *ASKED_AT_RUN_TIME, *BROUGHT_OPTIMIZERS, *LEFT_WIDE, *MAPPED, *CLEARED_BEHIND, *SCALES_IN_DICTS,
 )  # fmt: skip
 
 
@@ -140,6 +141,7 @@ def test_a_sound_migration_passes(training: Training) -> None:
         *UNPACKED_OTHERWISE,
         *BACKENDS_MIXED,
         *BOUND_TO_A_SCALER,
+        *CHANGED_DICTS,
     ),
     ids=lambda t: t.name,
 )

@@ -169,7 +169,8 @@ class _Pair:
                 common = frozenset[tuple[str, bool]].intersection(*ones) - other
                 known = frozenset[tuple[str, bool]]().union(*ones)
                 lasting = {atom for atom in other if not self._is_new(atom, self._stored)}
-                if not lasting - brought <= known or (brought and not common):
+                respelt = any(_respelt(one, other, brought) for one in ones)
+                if not lasting - brought <= known or (brought and not (common or respelt)):
                     yield self._differs(f"`{label}` {_ASKS}", had[label][0], node)
 
     def _cleared_behind(self, had: dict[Label, list[ast.AST]]) -> list[ast.AST]:
@@ -251,6 +252,13 @@ def _around(function: Function, node: ast.AST) -> _Around:
             found.add((f"{_LOOP}{ast.unparse(up.target)} in {ast.unparse(up.iter)}", True))
         child = up
     return frozenset(found)
+
+
+def _respelt(one: _Around, other: _Around, brought: set[tuple[str, bool]]) -> bool:
+    """Tell whether the same tests and loops are around two nodes, but for as many loops that read otherwise."""
+    gone = one - other
+    loops = all(atom[0].startswith(_LOOP) for atom in (*gone, *brought))
+    return loops and len(gone) == len(brought) and other - brought == one - gone
 
 
 def _parts(test: ast.expr, truth: bool) -> Iterator[tuple[str, bool]]:

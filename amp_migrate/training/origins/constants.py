@@ -5,16 +5,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from amp_migrate.facts.constants import number
+from amp_migrate.facts.constants import number, string
 from amp_migrate.facts.paths import spreads
 from amp_migrate.facts.scopes import ScopeNode
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.refine import assume
 from amp_migrate.modules.layout import Folder
 from amp_migrate.project import CallSite, Class, Function, Module, Project
+from amp_migrate.project.programs import beside
 from amp_migrate.project.reach import where_set
 from amp_migrate.training.bindings import bound_value
 from amp_migrate.training.origins.reaching import Reaching
+from amp_migrate.values.written import written
 
 _COLLECTIONS = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 _Value = tuple[Function, ast.expr]
@@ -75,6 +77,8 @@ def _onward(
     project: Project, reaching: Reaching, function: Function, node: ast.expr, through_calls: bool
 ) -> list[_Value] | None:
     """Return what a name may be where it is read; None where that is not told."""
+    if isinstance(node, ast.Subscript):
+        return _under_key(project, function.module, node)
     if not isinstance(node, ast.Name):
         return _in_module(project, function, node) if isinstance(node, ast.Attribute) else None
     found: list[_Value] = []
@@ -89,6 +93,16 @@ def _onward(
         else:
             return _imported(project, function, node)
     return found or _imported(project, function, node)
+
+
+def _under_key(project: Project, module: Module, node: ast.Subscript) -> list[_Value] | None:
+    """Return what a dictionary of constants that nothing changes has under a key; None where that is not told."""
+    key = string(node.slice)
+    near = beside(project, module.path) if key is not None else ()
+    files = [m for m in project.modules.values() if m.path in near]
+    held = written(project.lookup, files, module, node.value) if key is not None else None
+    value = held.get(key) if held is not None and key is not None else None
+    return None if value is None else [(project.module_of(value).top, value)]
 
 
 def _in_module(project: Project, function: Function, node: ast.Attribute) -> list[_Value] | None:

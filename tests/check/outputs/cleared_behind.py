@@ -65,7 +65,70 @@ _TESTED_AFTER = """
             scaler.update()
             adam.zero_grad()
 """
+_HANDED_BEFORE = """
+    # file: train.py
+    import torch
+    from apex import amp
+
+    def losses(model, adam, loader):
+        for x in loader:
+            loss = model(x).pow(2).mean()
+            with amp.scale_loss(loss, adam) as scaled_loss:
+                scaled_loss.backward()
+            yield loss
+
+    model = torch.nn.Linear(3, 2)
+    adam = torch.optim.Adam(model.parameters())
+    model, adam = amp.initialize(model, adam, opt_level="O1")
+    adam.zero_grad()
+    for epoch in range(2):
+        for loss in losses(model, adam, torch.randn(8, 4, 3)):
+            adam.step()
+            adam.zero_grad()
+        for name in ("a", "b"):
+            print(name)
+"""
+_HANDED_AFTER = """
+    # file: train.py
+    import torch
+
+    def losses(model, adam, loader, scaler):
+        for x in loader:
+            with torch.cuda.amp.autocast():
+                loss = model(x).pow(2).mean()
+            scaler.scale(loss).backward()
+            yield loss
+
+    model = torch.nn.Linear(3, 2)
+    adam = torch.optim.Adam(model.parameters())
+    scaler = torch.cuda.amp.GradScaler()
+    adam.zero_grad()
+    for epoch in range(2):
+        for loss in losses(model, adam, torch.randn(8, 4, 3), scaler):
+            scaler.step(adam)
+            scaler.update()
+            adam.zero_grad()
+        for name in ("a", "b"):
+            print(name)
+"""
 CLEARED_BEHIND = (
+    Training(
+        "gradients pile up nowhere: a loop over a generator that is handed the GradScaler clears them, as does what stands above",
+        files(_HANDED_BEFORE),
+        files(_HANDED_AFTER),
+        {
+            "in a loop beside": (
+                ("        scaler.update()\n        adam.zero_grad()", "        scaler.update()"),
+                ("        print(name)", "        adam.zero_grad()\n        print(name)"),
+            ),
+            "under a test": (
+                (
+                    "        scaler.update()\n        adam.zero_grad()",
+                    "        scaler.update()\n        if scaler.get_scale() > 2:\n            adam.zero_grad()",
+                ),
+            ),
+        },
+    ),
     Training(
         "gradients pile up in a loop, and a rule clears them behind its step",
         files(_BEFORE),
