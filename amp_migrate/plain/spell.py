@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from amp_migrate.apex.mapping import entries
 from amp_migrate.apex.sites import AMP_CALLS, Kind, Site
-from amp_migrate.facts.paths import tail
+from amp_migrate.facts.paths import put_in, tail
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plain.behind import Behind, behind, free
 from amp_migrate.plain.calls import Calls, Plain
@@ -188,6 +188,7 @@ class _File:
         pieces: list[Piece] = [of_unused(self._tree, item) for item in unused]
         inside = {part for item in unused for part in ast.walk(item.value)}
         calls: dict[ast.expr | ast.stmt, frozenset[ast.stmt]] = {}
+        names = self._other_names(spellings)
         for test in self._idle():
             pieces.append(test.piece)
             calls[test.node] = frozenset([test.node] if isinstance(test.node, ast.stmt) else [])
@@ -197,9 +198,12 @@ class _File:
             if spelling.plain is not None:
                 pieces += of_call(self._tree, spelling.plain, self._calls)
             elif spelling.inlined is not None:
-                pieces.append(of_inlined(self._tree, spelling.inlined))
+                inlined = replace(spelling.inlined, text=_put(names, spelling.inlined.text))
+                pieces.append(of_inlined(self._tree, inlined))
             elif spelling.chosen is not None:
-                pieces.append(of_chosen(self._tree, spelling.chosen))
+                text = spelling.chosen.text
+                chosen = replace(spelling.chosen, text=text and _put(names, text))
+                pieces.append(of_chosen(self._tree, chosen))
             elif spelling.source is not None:
                 pieces.append(
                     Piece(self._tree.span(spelling.use), self._calls.text(spelling.source))
@@ -223,6 +227,19 @@ class _File:
             calls[statement] = frozenset()
         return written(self._tree, pieces, calls)
 
+    def _other_names(self, spellings: list[_Spelling]) -> dict[str, ast.expr]:
+        """Return the names that stand for amp itself wherever they are read, each with what it is called from now on."""
+        found: dict[str, ast.expr] = {}
+        uses: set[ast.AST] = set()
+        for one in spellings:
+            if isinstance(one.use, ast.Name) and one.source is not None:
+                text = self._calls.text(one.source)
+                found[one.use.id] = ast.parse(text, mode="eval").body
+                uses.add(one.use)
+        reads = [n for n in self._tree.nodes(ast.Name) if isinstance(n.ctx, ast.Load)]
+        other = {n.id for n in reads if n not in uses}
+        return {name: node for name, node in found.items() if name not in other}
+
     def _target(self, statement: ast.stmt, reads: Reads) -> object:
         if isinstance(statement, ast.FunctionDef):
             return reads.of_function(statement)
@@ -230,6 +247,13 @@ class _File:
         if isinstance(statement, ast.AnnAssign):
             target = statement.target
         return reads.key(target) if target is not None else None
+
+
+def _put(names: Mapping[str, ast.expr], text: str) -> str:
+    """Return the text of an expression with others for some names; as it is where it has none of them."""
+    node = ast.parse(text, mode="eval").body
+    used = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    return ast.unparse(put_in(node, names)) if used & names.keys() else text
 
 
 def _is_in_place(spelling: _Spelling) -> bool:
