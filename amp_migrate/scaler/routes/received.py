@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from amp_migrate.apex.mapping import entries
 from amp_migrate.apex.options import arguments
@@ -16,7 +17,9 @@ from amp_migrate.project import Function, Project
 from amp_migrate.project.order import comes_to, dominates, in_branch, inside, levels
 from amp_migrate.project.rounds import runs_before
 from amp_migrate.training.contexts import stops_exceptions
+from amp_migrate.training.origins.constants import constant_of
 from amp_migrate.training.origins.meant import meant
+from amp_migrate.training.origins.reaching import reaching
 
 SPARE = "_"
 Settings = tuple[list[ast.AST], dict[str, ast.expr]]
@@ -132,7 +135,8 @@ def settings(
             held = entries(project, site.module, mapping, site.call)
             options |= held or {}
             asked += [mapping] if held is None else []
-        asked += [ast.keyword(name, options[name]) for name in sorted(options)]
+        known = partial(constant_of, project, reaching(project), callee, through_calls=False)
+        asked += [ast.keyword(n, known(node) or node) for n, node in sorted(options.items())]
     names = {name for node in asked for name in uses(node)}
     assigned = [n for n in callee.own_nodes if isinstance(n, ast.Assign)]
     for _ in assigned:
