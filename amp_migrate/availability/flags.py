@@ -40,10 +40,22 @@ def _not_bools(modules: list[Module]) -> frozenset[str]:
             held = {last_name(t) or entry(t) for t in statement.targets} - {""}
             if is_looked_up(statement.value):
                 found |= held
-            elif isinstance(statement.value, ast.Name | ast.Attribute | ast.Subscript):
-                copied = last_name(statement.value) or entry(statement.value)
-                copies.setdefault(copied, set()).update(held)
+            for value in _either(statement.value):
+                copies.setdefault(last_name(value) or entry(value), set()).update(held)
+        for function in module.functions.values():
+            given = [n.value for n in function.own_nodes if isinstance(n, ast.Return) and n.value]
+            for value in (part for whole in given for part in _either(whole)):
+                copies.setdefault(last_name(value) or entry(value), set()).add(function.name)
     return frozenset(closure(found, lambda name: copies.get(name, ())))
+
+
+def _either(value: ast.expr) -> list[ast.expr]:
+    """Return what a value is one of: of ``a and b`` either."""
+    if isinstance(value, ast.IfExp):
+        return [*_either(value.body), *_either(value.orelse)]
+    if isinstance(value, ast.BoolOp):
+        return [part for operand in value.values for part in _either(operand)]
+    return [value]
 
 
 def _defaulted(arguments: ast.arguments) -> set[str]:

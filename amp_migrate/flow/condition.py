@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from amp_migrate.facts.constants import is_none, string
+from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.paths import bottom, same, variables
 from amp_migrate.facts.tree import Tree
 
@@ -196,7 +197,8 @@ def as_bool(condition: Condition, not_bools: frozenset[str]) -> Condition:
 
 
 def _truth(text: str, not_bools: frozenset[str]) -> str:
-    loose = is_plain(text) and text.rpartition(".")[2] in not_bools
+    plain = is_plain(text) or isinstance(_parse(text), ast.Call)
+    loose = plain and last_name(_parse(text)) in not_bools
     if loose or is_looked_up(_parse(text)) or entry(_parse(text)) in not_bools:
         return f"bool({text})"
     return operand(text, True)

@@ -74,6 +74,7 @@ from check.quiet.brought_optimizers import BROUGHT_OPTIMIZERS
 from check.quiet.halved_flags import HALVED_FLAGS
 from check.quiet.hooks import HOOKS
 from check.quiet.in_turn import IN_TURN
+from check.quiet.joined_flags import JOINED_FLAGS
 from check.quiet.left_wide import LEFT_WIDE
 from check.quiet.loaded_scale import LOADED_SCALE
 from check.quiet.objects_that_stop import OBJECTS_THAT_STOP
@@ -111,6 +112,7 @@ EVERY = (
     *UNASKED, *WEIGHTS, *STATIC_ARMS, ASKED_BY_CALL, *SET_BEHIND, *CLIPPED_SCALED, *SETTLED,
     *IN_TURN, *LOADED_SCALE, *OTHER_NETWORKS, *TURNED_FLAGS, *OBJECTS_THAT_STOP, *ANSWERS, *RECORDED, *HALVED_FLAGS, *HOOKS,
     *NOT_THERE_YET, *LOOKED_UP, *ASKED_AT_RUN_TIME, *BROUGHT_OPTIMIZERS, *LEFT_WIDE, *MAPPED, *CLEARED_BEHIND, *SCALES_IN_DICTS,
+    *JOINED_FLAGS,
 )  # fmt: skip
 
 

@@ -62,11 +62,28 @@ class Alike:
             return len(left) == 1 and self.reads(before, old, after, left[0])
         if isinstance(old, ast.Dict) and isinstance(new, ast.Dict):
             return self._entries(before, old, after, new)
+        rest = self._rest(before, old)
+        if rest is not None and self.reads(before, rest, after, new):
+            return True
         if type(old) is type(new) and self._fields(before, old, after, new):
             return True
         if self._is_out_of_place(before, old, new, after) or self._is_settled(old, new):
             return False
-        return self.is_apex(before, old) or self.is_native(after, new)
+        value = old.value if isinstance(old, _HOLD) else old
+        goes = self._rest(before, value) is None and self.is_apex(before, old)
+        return goes or self.is_native(after, new)
+
+    def _rest(self, function: Function, node: ast.AST | None) -> ast.expr | None:
+        """Return what is left of what is asked beside Apex, where something is: ``fp16`` of ``fp16 and amp``."""
+        if not isinstance(node, ast.BoolOp):
+            return None
+        left = [value for value in node.values if not self.is_apex(function, value)]
+        if len(left) in (0, len(node.values)):
+            return None
+        joins = isinstance(node.op, ast.And)
+        if any(_asks_for(value) is not joins for value in node.values if value not in left):
+            return ast.Constant(not joins)
+        return left[0] if len(left) == 1 else ast.BoolOp(node.op, left)
 
     def _within(self, function: Function, node: ast.AST) -> ast.expr | None:
         """Return what a part of the new text only scales, as it does the limit of a clip of scaled gradients."""
@@ -198,6 +215,18 @@ class Alike:
             for part in every(node)
             if isinstance(part, NAMES)
         )
+
+
+def _asks_for(node: ast.expr) -> bool:
+    """Tell whether a test of Apex asks for it, and not for what is without."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return not _asks_for(node.operand)
+    return not (
+        isinstance(node, ast.Compare)
+        and isinstance(node.ops[0], ast.Is)
+        and isinstance(node.comparators[0], ast.Constant)
+        and not node.comparators[0].value
+    )
 
 
 def _within(node: ast.AST) -> ast.expr | None:

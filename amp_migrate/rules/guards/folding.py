@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Kind
 from amp_migrate.availability.installed import imports_apex, looks
+from amp_migrate.availability.truths import is_asked
 from amp_migrate.facts.constants import is_none, string
 from amp_migrate.facts.paths import called_alone, defs, imported_name, path, root, sets
 from amp_migrate.facts.scopes import targets_of
@@ -117,7 +118,7 @@ class Folding:
         if isinstance(up, ast.If | ast.Assert) or node in self.gone or top in self.gone:
             return
         called = isinstance(up, ast.Call) and up.func is node
-        if isinstance(node, ast.Name) and (called or not self._context.availability.is_named(node)):
+        if isinstance(node, ast.Name) and (called or not self._is_flag(node, top)):
             return
         condition = self._context.availability.reduce(top)
         text = condition.text if condition.value is None else str(condition.value)
@@ -133,6 +134,12 @@ class Folding:
         self.gone |= set(ast.walk(top))
         edit = ReplaceExpression(tree.span(top), text)
         yield self._folded(top, "a flag for Apex is folded", edit)
+
+    def _is_flag(self, node: ast.Name, top: ast.expr) -> bool:
+        """Tell whether a name says whether Apex is there: a flag, or amp beside what else is asked."""
+        context = self._context
+        asked = node is not top and is_asked(context.project, context.module, node)
+        return asked or context.availability.is_named(node)
 
     def _assertion(self, node: ast.Assert) -> Iterator[Decision]:
         called = {part.func for part in ast.walk(node.test) if isinstance(part, ast.Call)}

@@ -10,6 +10,7 @@ from typing import NoReturn
 
 from amp_migrate.apex.emptied import Empty, emptied
 from amp_migrate.apex.sites import HANDED_ON, SCALE_LOSS, Kind, Site, amp_expression
+from amp_migrate.availability.truths import is_asked
 from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import path, spreads
 from amp_migrate.facts.scopes import global_name
@@ -127,6 +128,8 @@ class Carriers:
             and (isinstance(tree.parent(parent), ast.Assign | ast.AnnAssign))
         )
         if isinstance(parent, _TESTS) and not kept:
+            if isinstance(parent, ast.BoolOp) and not self._is_asked(site):
+                self._refuse(site)
             return
         if isinstance(parent, ast.Assign) and len(parent.targets) == 1:
             target = parent.targets[0]
@@ -155,6 +158,9 @@ class Carriers:
                 self.passed.append(Passed(site, call, parent.arg))
                 return
         self._refuse(site)
+
+    def _is_asked(self, site: Site) -> bool:
+        return isinstance(site.node, ast.expr) and is_asked(self._project, site.module, site.node)
 
     def _enter(self, site: Site, key: ast.expr | None) -> None:
         """Note an entry of a dictionary whose values are asked for nothing but their state."""

@@ -578,6 +578,11 @@ ADVISED = (
         (("found = map(outputs_of, batches[:5])", "found = list(map(outputs_of, batches[:5]))"),),
     ),
     Advised(
+        "refused/amp_under_a_flag_handed_on",
+        "import amp where it is used instead of passing it on",
+        (("with apex.scale_loss", "with amp.scale_loss"),),
+    ),
+    Advised(
         "refused/closure",
         "call closure() before the step and write optimizer.step()",
         (("    optimizer.step(closure)", "    closure()\n    optimizer.step()"),),
