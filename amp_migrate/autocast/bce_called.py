@@ -15,7 +15,7 @@ from amp_migrate.project import Class, Function, Module
 from amp_migrate.training.beliefs import SHAPES
 from amp_migrate.training.contexts import in_autocast
 from amp_migrate.training.forwards.forwards import Forward
-from amp_migrate.training.region import Region, calls_in, functions_run, run_below
+from amp_migrate.training.region import functions_run, run_below
 from amp_migrate.values.objects import Made
 
 # Methods and functions that give the dtype they get, and that autocast lets alone.
@@ -50,13 +50,13 @@ class Called:
         return self.module.tree.statement(self.node)
 
 
-def called(unit: Unit, regions: Iterable[Region]) -> list[Called]:
-    """Return the binary cross entropies of functions that regions call.
+def called(unit: Unit, calls: Iterable[tuple[Module, ast.Call]]) -> list[Called]:
+    """Return the binary cross entropies of functions that calls lead to which run under autocast.
 
     A criterion that may be one, as of a GAN that can choose another, counts too.
     """
     found: dict[ast.Call, Called] = {}
-    for call, function, sure in _functions(unit, regions):
+    for call, function, sure in _functions(unit, list(calls)):
         module = function.module
         for node in function.own_nodes if NAMES.search(module.tree.text) else ():
             if isinstance(node, ast.Call) and is_bce(unit, module, node.func, maybe=True):
@@ -188,10 +188,12 @@ def _is_harmless(node: ast.AST, given: bool) -> bool:
     return node.func.attr in _KEEPS or (not given and node.func.attr in _REDUCES)
 
 
-def _functions(unit: Unit, regions: Iterable[Region]) -> Iterator[tuple[ast.Call, Function, bool]]:
-    """Yield the functions that run under the autocast of some regions, with a call that leads there, and if it is sure."""
+def _functions(
+    unit: Unit, calls: Sequence[tuple[Module, ast.Call]]
+) -> Iterator[tuple[ast.Call, Function, bool]]:
+    """Yield the functions that run in some calls, with the one that leads there, and if it is sure."""
     seen: set[Function] = set()
-    calls, project = list(calls_in(regions)), unit.project
+    project = unit.project
     for sure, start in ((True, partial(functions_run, project)), (False, partial(_named, unit))):
         for module, call in calls:
             for function in spread(start(module, call), partial(run_below, project)):

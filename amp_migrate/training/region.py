@@ -13,6 +13,9 @@ from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.order import position
 from amp_migrate.project.reach import reachable
 
+Part = tuple[Function, ast.AST]
+"""A statement or an expression, with the function that it stands in."""
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Region:
@@ -60,9 +63,18 @@ def nodes_in(regions: Iterable[Region]) -> set[ast.AST]:
 
 def calls_in(regions: Iterable[Region]) -> Iterator[tuple[Module, ast.Call]]:
     """Yield the calls that some regions make themselves, each with its file."""
-    for region in regions:
-        for stmt in region.statements():
-            yield from ((region.module, node) for node in walk(stmt) if isinstance(node, ast.Call))
+    return calls_of(parts_of(regions))
+
+
+def parts_of(regions: Iterable[Region]) -> Iterator[Part]:
+    """Yield the statements of some regions."""
+    return ((region.function, stmt) for region in regions for stmt in region.statements())
+
+
+def calls_of(parts: Iterable[Part]) -> Iterator[tuple[Module, ast.Call]]:
+    """Yield the calls that some parts make themselves, each with its file."""
+    for function, part in parts:
+        yield from ((function.module, n) for n in walk(part) if isinstance(n, ast.Call))
 
 
 def functions_run(project: Project, module: Module, call: ast.Call) -> list[Function]:

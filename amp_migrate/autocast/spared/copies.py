@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from amp_migrate.autocast.evaluated.inference import may_run_before_apex, runs_before_apex
+from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import tail
 from amp_migrate.placement.finding.networks import initialized
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module
 from amp_migrate.training.beliefs import COPIES
-from amp_migrate.training.region import Region, nodes_in, run_in
+from amp_migrate.training.region import Part, calls_of, run_by
 
 
 class Copied(NamedTuple):
@@ -23,10 +24,9 @@ class Copied(NamedTuple):
     before: bool | None
 
 
-def copied(unit: Unit, regions: Iterable[Region]) -> Iterator[Copied]:
-    """Yield the copies of initialized networks that some regions run."""
+def copied(unit: Unit, parts: list[Part]) -> Iterator[Copied]:
+    """Yield the copies of initialized networks that some parts run."""
     networks = initialized(unit)
-    regions = list(regions)
     run: set[int] | None = None
     for module, call in unit.calls():
         if not (tail(call) in COPIES and call.args):
@@ -34,21 +34,21 @@ def copied(unit: Unit, regions: Iterable[Region]) -> Iterator[Copied]:
         groups = unit.project.values.groups
         if not groups(module, call.args[0]) & networks:
             continue
-        run = run if run is not None else _run(unit, regions)
+        run = run if run is not None else _run(unit, parts)
         if groups(module, call) & run:
             function = unit.project.function_of(module, call)
             yield Copied(function, call, _is_before(unit, function, call))
 
 
-def _run(unit: Unit, regions: list[Region]) -> set[int]:
-    """Return the names of what regions call, by itself or by a method."""
+def _run(unit: Unit, parts: list[Part]) -> set[int]:
+    """Return the names of what parts call, by itself or by a method."""
     groups = unit.project.values.groups
-    return {group for module, func in _called(unit, regions) for group in groups(module, func)}
+    return {group for module, func in _called(unit, parts) for group in groups(module, func)}
 
 
-def _called(unit: Unit, regions: list[Region]) -> Iterator[tuple[Module, ast.expr]]:
-    nodes = [(unit.project.module_of(n), n) for n in nodes_in(regions) if isinstance(n, ast.Call)]
-    nodes += [(f.module, c) for f in run_in(unit.project, regions) for c in f.calls]
+def _called(unit: Unit, parts: list[Part]) -> Iterator[tuple[Module, ast.expr]]:
+    nodes = [(f.module, n) for f, part in parts for n in every(part) if isinstance(n, ast.Call)]
+    nodes += [(f.module, c) for f in run_by(unit.project, calls_of(parts)) for c in f.calls]
     for module, call in nodes:
         yield module, call.func
         if isinstance(call.func, ast.Attribute):

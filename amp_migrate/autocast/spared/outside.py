@@ -15,17 +15,17 @@ from amp_migrate.placement.finding.networks import initialized
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Class, Function, Module
 from amp_migrate.training.beliefs import MULTIPLYING_LAYERS
-from amp_migrate.training.region import Region, functions_run, run_by, run_with
+from amp_migrate.training.region import Part, functions_run, run_by, run_with
 from amp_migrate.values.links.onward import Onward
 
 _LAYERS = MULTIPLYING_LAYERS | {"Sequential"}
 
 
 class Outside:
-    """Answers for the code that some regions run, given as its nodes with their functions."""
+    """Answers for the code that some parts run, given as its nodes with their functions."""
 
     def __init__(
-        self, unit: Unit, regions: Iterable[Region], nodes: Sequence[tuple[Function, ast.AST]]
+        self, unit: Unit, parts: Iterable[Part], nodes: Sequence[tuple[Function, ast.AST]]
     ) -> None:
         self._unit = unit
         self._project = unit.project
@@ -33,7 +33,7 @@ class Outside:
         self._products = Products(unit.project, sums=True)
         sites = unit.of(Kind.INITIALIZE)
         self._in_halves = any(site.module.tree.older.written for site in sites)
-        self._around = {r.function for r in regions if not _is_of_module(r.function)}
+        self._around = {function for function, _ in parts if not _is_of_module(function)}
         self.models = initialized(unit)
 
     def holds(self, function: Function) -> bool:

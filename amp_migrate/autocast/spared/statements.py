@@ -18,7 +18,7 @@ from amp_migrate.project.reach import reached_by
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.beliefs import METHODS_WITHOUT_CASTS, SHAPES
 from amp_migrate.training.forwards.forwards import Forward
-from amp_migrate.training.region import Region, run_in
+from amp_migrate.training.region import Part, calls_of, run_by
 from amp_migrate.training.types.settled import RETYPES
 
 LATER = (ast.Await, ast.Yield, ast.YieldFrom, ast.Lambda)
@@ -40,21 +40,22 @@ class Spared(NamedTuple):
     narrow: tuple[ast.expr, ...] = ()
 
 
-def spared(unit: Unit, regions: Iterable[Region]) -> list[Spared]:
-    """Return what some regions multiply, in themselves and in what they call, that Apex multiplied in fp32."""
-    return list(_Spared(unit, list(regions)).found())
+def spared(unit: Unit, parts: Iterable[Part]) -> list[Spared]:
+    """Return what some parts multiply, in themselves and in what they call, that Apex multiplied in fp32."""
+    return list(_Spared(unit, list(parts)).found())
 
 
 class _Spared:
-    """Looks for products in the code that some regions run."""
+    """Looks for products in the code that some parts run."""
 
-    def __init__(self, unit: Unit, regions: list[Region]) -> None:
+    def __init__(self, unit: Unit, parts: list[Part]) -> None:
         self._unit = unit
         self._project = unit.project
-        self._regions = regions
+        self._parts = parts
+        self._moving = moving(unit)
         self._products = Products(unit.project, sums=True)
         self._losses = program_of(unit.project).training.losses
-        self._outside = Outside(unit, regions, self._nodes)
+        self._outside = Outside(unit, parts, self._nodes)
 
     def found(self) -> Iterator[Spared]:
         """Yield what can run apart, first what is made fp32 by hand, then what is left of products and other networks."""
@@ -87,7 +88,7 @@ class _Spared:
 
     @cached_property
     def _nodes(self) -> list[tuple[Function, ast.AST]]:
-        return nodes_of(self._project, self._regions)
+        return nodes_of(self._project, self._parts)
 
     def _apart(
         self,
@@ -98,6 +99,8 @@ class _Spared:
     ) -> Spared | None:
         """Return a statement that multiplies what Apex had in fp32, and computes nothing else that casts change."""
         if not isinstance(statement, bce.STRAIGHT) or isinstance(statement, ast.AugAssign):
+            return None
+        if statement in self._moving:
             return None
         module, narrow, first = function.module, list[ast.expr](), None
         for node in nodes:
@@ -198,10 +201,15 @@ class _Spared:
         )
 
 
-def nodes_of(project: Project, regions: Collection[Region]) -> list[tuple[Function, ast.AST]]:
-    """Return the nodes that some regions run, in themselves and in what they call, each with its function."""
-    own = [(r.function, n) for r in regions for s in r.statements() for n in walk(s)]
-    run = run_in(project, regions)
+def moving(unit: Unit) -> set[ast.stmt]:
+    """Return the statements before which a loss that they compute inside a call gets one of its own."""
+    return {function.module.tree.statement(node) for function, node in unit.inlined}
+
+
+def nodes_of(project: Project, parts: Collection[Part]) -> list[tuple[Function, ast.AST]]:
+    """Return the nodes that some parts run, in themselves and in what they call, each with its function."""
+    own = [(function, n) for function, part in parts for n in walk(part)]
+    run = run_by(project, calls_of(parts))
     return [*own, *((f, n) for f in sorted(run, key=place_of) for n in f.own_nodes)]
 
 

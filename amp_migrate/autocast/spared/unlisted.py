@@ -10,14 +10,21 @@ from typing import NamedTuple
 from amp_migrate.autocast import bce
 from amp_migrate.autocast.disabled import Disabled
 from amp_migrate.autocast.products import Products
-from amp_migrate.autocast.spared.statements import LATER, REDUCES, Spared, nodes_of, place_of
+from amp_migrate.autocast.spared.statements import (
+    LATER,
+    REDUCES,
+    Spared,
+    moving,
+    nodes_of,
+    place_of,
+)
 from amp_migrate.facts.paths import tail, walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.beliefs import METHODS_WITHOUT_CASTS
 from amp_migrate.training.forwards.forwards import Forward
-from amp_migrate.training.region import Region, calls_in, functions_run, run_by
+from amp_migrate.training.region import Part, calls_of, functions_run, run_by
 from amp_migrate.training.types import wide
 from amp_migrate.training.types.floats import Kind
 from amp_migrate.training.types.unlisted import Ran, Unlisted, Verdict
@@ -34,27 +41,28 @@ class Left(NamedTuple):
     unsure: list[Spared]
 
 
-def left_by_o1(unit: Unit, regions: Iterable[Region], disabled: Disabled) -> Left:
-    """Return what some regions multiply, in themselves and in what they call, by functions that O1 had on no list."""
-    found = list(_Found(unit, disabled).of(list(regions)))
+def left_by_o1(unit: Unit, parts: Iterable[Part], disabled: Disabled) -> Left:
+    """Return what some parts multiply, in themselves and in what they call, by functions that O1 had on no list."""
+    found = list(_Found(unit, disabled).of(list(parts)))
     return Left([s for s, sure in found if sure], [s for s, sure in found if not sure])
 
 
 class _Found:
-    """Looks for such products in the code that some regions run."""
+    """Looks for such products in the code that some parts run."""
 
     def __init__(self, unit: Unit, disabled: Disabled) -> None:
         self._unit = unit
         self._project = unit.project
         self._disabled = disabled
+        self._moving = moving(unit)
         self._unlisted = Unlisted(unit.project, program_of(unit.project).training.losses)
         self._products = Products(unit.project)
 
-    def of(self, regions: list[Region]) -> Iterator[tuple[Spared, bool]]:
+    def of(self, parts: list[Part]) -> Iterator[tuple[Spared, bool]]:
         """Yield the products that were not surely fp16, and whether they were surely fp32."""
         found: dict[ast.stmt, tuple[Function, list[ast.Call]]] = {}
-        nodes = nodes_of(self._project, regions)
-        for function, node in [*nodes, *self._unseen(regions, {f for f, _ in nodes})]:
+        nodes = nodes_of(self._project, parts)
+        for function, node in [*nodes, *self._unseen(parts, {f for f, _ in nodes})]:
             if isinstance(node, ast.Call) and self._unlisted.is_one(function.module, node):
                 statement = function.module.tree.statement(node)
                 calls = found.setdefault(statement, (function, []))[1]
@@ -71,11 +79,9 @@ class _Found:
             for call, ran in told.values():
                 yield Spared(function, statement, call), ran is Ran.WIDE
 
-    def _unseen(
-        self, regions: list[Region], seen: set[Function]
-    ) -> Iterator[tuple[Function, ast.AST]]:
-        """Yield what the modules of a program may run where it does not show which of them a region runs."""
-        calls = [(m, c) for m, c in calls_in(regions) if self._is_hidden(m, c)]
+    def _unseen(self, parts: list[Part], seen: set[Function]) -> Iterator[tuple[Function, ast.AST]]:
+        """Yield what the modules of a program may run where it does not show which of them a part runs."""
+        calls = [(m, c) for m, c in calls_of(parts) if self._is_hidden(m, c)]
         near = {module.path for module in self._unit.near} if calls else set[str]()
         methods = [
             f for f in self._project.functions() if f.module.path in near and _is_of_module(f)
@@ -98,9 +104,8 @@ class _Found:
         self, function: Function, statement: ast.stmt, verdicts: dict[ast.Call, Verdict]
     ) -> Spared | None:
         """Return a statement all of whose products were in fp32, and that computes nothing else that casts change."""
-        if not isinstance(statement, bce.STRAIGHT) or any(
-            isinstance(n, LATER) for n in walk(statement)
-        ):
+        later = any(isinstance(n, LATER) for n in walk(statement))
+        if later or statement in self._moving or not isinstance(statement, bce.STRAIGHT):
             return None
         narrow: list[ast.expr] = []
         for node in walk(statement):

@@ -13,14 +13,13 @@ from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.availability.availability import Availability
 from amp_migrate.availability.flags import not_bools, numbers
 from amp_migrate.facts.below import every
-from amp_migrate.facts.paths import walk
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.imported import Coming, coming
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.scaler.home import Home
 from amp_migrate.training.forwards.forwards import Forwards
 from amp_migrate.training.origins.losses import Losses
-from amp_migrate.training.region import Region, run_by
+from amp_migrate.training.region import Part, Region, calls_of, parts_of, run_by
 from amp_migrate.training.steps import Backward, Step
 
 
@@ -84,10 +83,9 @@ class Unit:
         """Yield the calls in the files of its programs."""
         return ((module, call) for module in self.near for call in module.tree.nodes(ast.Call))
 
-    def trained(self) -> Iterator[tuple[Function, ast.AST]]:
-        """Yield what runs under casts for a training, with its function: statements of regions, and losses inside calls."""
-        for region in self.regions:
-            yield from ((region.function, stmt) for stmt in region.statements())
+    def trained(self) -> Iterator[Part]:
+        """Yield what runs under casts for a training: the statements of regions, and losses inside calls."""
+        yield from parts_of(self.regions)
         yield from self.inlined
 
     def trained_nodes(self) -> set[ast.AST]:
@@ -96,8 +94,7 @@ class Unit:
 
     def trained_calls(self) -> Iterator[tuple[Module, ast.Call]]:
         """Yield the calls that run under casts for a training, each with its file."""
-        for function, part in self.trained():
-            yield from ((function.module, n) for n in walk(part) if isinstance(n, ast.Call))
+        return calls_of(self.trained())
 
     def trained_below(self) -> set[Function]:
         """Return the functions that those calls run, directly or not."""

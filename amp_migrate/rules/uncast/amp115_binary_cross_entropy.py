@@ -43,6 +43,7 @@ from amp_migrate.plan.model import Decision, Edit, Replace, ReplaceExpression, S
 from amp_migrate.rules.autocast.amp104_autocast import indent
 from amp_migrate.rules.autocast.evaluation_places import cast_at
 from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.training.region import calls_in
 
 RULE = Rule("AMP115", "binary cross entropy stays outside autocast", Safety.FAITHFUL, order=19)
 
@@ -66,10 +67,13 @@ def _called(context: Context) -> Iterator[Decision]:
     unit = context.unit
     disabled = Disabled(unit)
     moved = cast_at(context, context.evaluations(), disabled).regions
-    regions = [*unit.regions, *context.evaluations()]
-    regions += (r for r in moved if not disabled.holds(r))
+    evaluated = [*context.evaluations(), *(r for r in moved if not disabled.holds(r))]
     told = {bce.call for bce in context.entropies}
-    found = [each for each in called(unit, regions) if each.node not in told]
+    found = [
+        each
+        for each in called(unit, [*unit.trained_calls(), *calls_in(evaluated)])
+        if each.node not in told
+    ]
     kept: dict[ast.stmt, list[Called]] = {}
     for each in found:
         kept.setdefault(each.statement, []).append(each)

@@ -43,7 +43,7 @@ from amp_migrate.plan.model import Decision, Edit, ReplaceExpression, Status, Wr
 from amp_migrate.project.order import position
 from amp_migrate.rules.autocast.evaluation_places import cast_at
 from amp_migrate.rules.base import Context, Rule, Safety, decision
-from amp_migrate.training.region import Region
+from amp_migrate.training.region import Part, parts_of
 from amp_migrate.training.types.unlisted import has_unlisted
 from amp_migrate.words import plural
 
@@ -63,9 +63,11 @@ def decide(context: Context) -> Iterator[Decision]:
     asked = [r for r in context.evaluations() if not disabled.holds(r)]
     moved = cast_at(context, asked, disabled).regions
     regions = [r for r in (*context.unit.regions, *asked, *moved) if not disabled.holds(r)]
+    inlined = (each for each in context.unit.inlined if not disabled.runs(each[0]))
+    parts = [*parts_of(regions), *inlined]
     apart: set[ast.stmt] = set()
     if unlisted:
-        left = left_by_o1(context.unit, regions, disabled)
+        left = left_by_o1(context.unit, parts, disabled)
         apart = {each.statement for each in left.sure if each.apart}
         for together in _neighbours([each for each in left.sure if each.apart]):
             yield _kept(context, together)
@@ -73,15 +75,15 @@ def decide(context: Context) -> Iterator[Decision]:
         if left.unsure:
             yield _unsure(context, left.unsure)
     if high:
-        yield from _of_networks(context, high, regions, apart)
+        yield from _of_networks(context, high, parts, apart)
 
 
 def _of_networks(
-    context: Context, high: list[Site], regions: list[Region], done: set[ast.stmt]
+    context: Context, high: list[Site], parts: list[Part], done: set[ast.stmt]
 ) -> Iterator[Decision]:
     """Keep what O2 and O3 left in fp32 out of the casts, but for what is done for O1, and name what cannot be kept."""
-    yield from (_copy(context, high, each) for each in copied(context.unit, regions))
-    found = [each for each in spared(context.unit, regions) if each.statement not in done]
+    yield from (_copy(context, high, each) for each in copied(context.unit, parts))
+    found = [each for each in spared(context.unit, parts) if each.statement not in done]
     if not casts_these_alone(context.unit):
         yield from _told_of_levels(context, high, found)
         return
