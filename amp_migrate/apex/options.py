@@ -105,15 +105,6 @@ def read(project: Project, site: Site, constant: Constant) -> Options:
         unread = unread if held is not None else segment(mapping)
         asked: Entries = {"opt_level": at_run_time(mapping, "opt_level")}
         named = {**named, **held} if held is not None else {**asked, **named}
-    cast = named.get("cast_model_type")
-    if cast is not None and not is_none(cast) and not _is_half(cast):
-        raise Cannot(
-            "AMP903",
-            *site.at,
-            f"cast_model_type={segment(cast)} trains in another type than float16, which GradScaler is not for",
-            f"delete amp.initialize and amp.scale_loss, and run the forward passes under "
-            f"torch.cuda.amp.autocast(dtype={segment(cast)}): bfloat16 needs no loss scale",
-        )
     wanted = named.get("opt_level")
     local = isinstance(wanted, ast.Name) and site.module.scopes.is_local(wanted)
     known = constant(wanted) or chosen(site.module, wanted) if local and wanted else None
@@ -129,12 +120,39 @@ def read(project: Project, site: Site, constant: Constant) -> Options:
     _loss_scale(options, scale and (constant(scale) or scale), segment)
     _bounds(options, named, segment, constant)
     options.levels = frozenset() if alone else _levels(site, named.get("opt_level"), level)
+    _cast_model_type(site, named.get("cast_model_type"), options.levels, segment)
     _remarks(options, named, options.levels)
     if unread:
         options.remarks.append(
             f"of `{unread}` only opt_level is read: give GradScaler what else it may hold, as enabled or loss_scale"
         )
     return options
+
+
+def _cast_model_type(
+    site: Site, cast: ast.expr | None, levels: frozenset[str], segment: Spell
+) -> None:
+    """Raise where a type is asked for that autocast with a GradScaler does not train in; O0 and O1 keep float32 anyhow."""
+    if cast is None or is_none(cast) or _is_type(cast, "float16", "half"):
+        return
+    keeps = is_false(cast) or _is_type(cast, "float32", "float")
+    if keeps and levels <= {"O0", "O1"}:
+        return
+    given = f"cast_model_type={segment(cast)}"
+    if keeps:
+        raise Cannot(
+            "AMP903",
+            *site.at,
+            f"{given} has O2 and O3 train in float32, of which autocast would make float16",
+            f"delete amp.initialize and amp.scale_loss, as float32 needs no loss scale; or delete {given}, then run again",
+        )
+    raise Cannot(
+        "AMP903",
+        *site.at,
+        f"{given} trains in another type than float16, which GradScaler is not for",
+        f"delete amp.initialize and amp.scale_loss, and run the forward passes under "
+        f"torch.cuda.amp.autocast(dtype={segment(cast)}): bfloat16 needs no loss scale",
+    )
 
 
 def _levels(site: Site, node: ast.expr | None, level: str | None) -> frozenset[str]:
@@ -149,8 +167,8 @@ def _is_empty(node: ast.expr) -> bool:
     return isinstance(node, ast.List) and not node.elts
 
 
-def _is_half(node: ast.expr) -> bool:
-    return (path(node) or "").rpartition(".")[2] in ("float16", "half")
+def _is_type(node: ast.expr, *names: str) -> bool:
+    return (path(node) or "").rpartition(".")[2] in names
 
 
 def _unpacked(project: Project, site: Site, mapping: ast.expr, segment: Spell) -> Entries | None:

@@ -124,6 +124,9 @@ def test_remarks(given: str, starts: list[str]) -> None:
         ("m, o, **load()", "AMP909"),
         ("m, o, **{'verbose': 1}", "AMP909"),
         ("m, o, cast_model_type=torch.bfloat16", "AMP903"),
+        ("m, o, opt_level='O2', cast_model_type=False", "AMP903"),
+        ("m, o, opt_level='O3', cast_model_type=torch.float32", "AMP903"),
+        ("m, o, opt_level=args.level, cast_model_type=False", "AMP903"),
     ],
 )
 def test_refused(given: str, code: str) -> None:
@@ -138,6 +141,17 @@ def test_unpacked_options() -> None:
     options = _read("kw = {'opt_level': 'O0'}\nkw['loss_scale'] = 4\namp.initialize(m, o, **kw)")
     assert options.casts.value is False and options.pinned == "4.0"
     assert _read("amp.initialize(m, o, cast_model_type=torch.half)").casts.value is True
+
+
+@pytest.mark.parametrize("given", ["False", "torch.float32", "None"])
+@pytest.mark.parametrize("level", ["'O1'", "'O0'", "'O1' if half else 'O0'"])
+def test_a_type_that_the_network_has_anyhow(given: str, level: str) -> None:
+    """O0 and O1 keep a network in float32."""
+    options = _read(f"amp.initialize(m, o, opt_level={level}, cast_model_type={given})")
+    assert (
+        not options.remarks
+        and options.casts == _read(f"amp.initialize(m, o, opt_level={level})").casts
+    )
 
 
 Held = dict[str, str] | None
@@ -171,6 +185,19 @@ MAPPINGS: dict[str, tuple[str, str, Held]] = {
     "filled and more": ("def f():\n    k = {}\n    train()\n    return k\n", "f()", None),
     "a comprehension": ("k = {n: 1 for n in ns}\n", "k", None),
     "written in a function": ("k = {'a': 1}\ndef late():\n    k['b'] = 2\n", "k", None),
+    "written in the function of the use": ("k = {}\ndef late():\n    k['a'] = 1\n    ", "k", {"a": "1"}),
+    "set anew in the function of the use": ("k = {'a': 1}\ndef late():\n    k['a'] = 2\n    k['b'] = 3\n    ", "k", {"a": "2", "b": "3"}),
+    "written in a turn before the use": (
+        "k = {}\ndef late():\n    for n in ns:\n        if n:\n            k['a'] = 1\n            continue\n        ", "k", {"a": "k.get('a')"},
+    ),
+    "written at times in the function of the use": ("k = {}\ndef late():\n    if x:\n        k['a'] = 1\n    ", "k", {"a": "k.get('a')"}),
+    "written in the function of the use and in another": (
+        "k = {}\ndef more():\n    k['b'] = 1\ndef late():\n    k['a'] = 1\n    ", "k", None,
+    ),
+    "a global of a function": ("def late():\n    global k\n    k = {'a': 1}\n    k['b'] = 2\n    ", "k", {"a": "1", "b": "2"}),
+    "a global of a function that the module writes": (
+        "def late():\n    global k\n    k = {'a': 1}\n    use(**k)\nlate()\nk['b'] = 2\nlate()\n", "k", None,
+    ),
     "a walrus": ("f(k := {'a': 1})\n", "k", None),
     "in a loop": ("k = {}\nfor n in ns:\n    k['a'] = n\n", "k", {"a": "k.get('a')"}),
 }  # fmt: skip

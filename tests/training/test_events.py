@@ -110,6 +110,8 @@ QUIET = (
     "import logging\nlogging.getLogger('train').info('%s', disc)",
     "text = '{}'.format(disc)",
     "disc._load_from_state_dict(state, prefix, disc, True, [], [], [])",
+    "held = {'size': 2, 'net': disc}\nfor name in held:\n    part = held[name]\n    features.view(-1, part)",
+    "held = {'size': 2, 'net': disc}\nfor name in held:\n    part = held[name]\n    options.pop(name, part)",
 )
 
 

@@ -17,6 +17,7 @@ from amp_migrate.training.beliefs import (
     LOADS_PARAMETERS,
     LOGS_RATES,
     MAKES_EVALUATOR,
+    METHODS_WITHOUT_CASTS,
     ONLY_HOLD,
     RUNS_NO_FORWARD,
     gives_tensor,
@@ -31,7 +32,7 @@ from amp_migrate.training.steppers import makes_schedule
 from amp_migrate.values.objects import Made, Written
 from amp_migrate.values.values import Near
 
-_LEAVES_GRADIENTS = KEEPS_PARAMETERS | LOADS_PARAMETERS
+_LEAVES_GRADIENTS = KEEPS_PARAMETERS | LOADS_PARAMETERS | METHODS_WITHOUT_CASTS
 _REPORTS = LEAVE_GRADIENTS_ALONE - {"torch"}
 _PLAIN_BASES = frozenset({"Generic", "NamedTuple", "Protocol", "object"})
 _COLLECTS = frozenset({"chain", "filter", "list", "reversed", "set", "sorted", "tuple"})

@@ -516,6 +516,18 @@ ADVISED = (
         ),
     ),
     Advised(
+        "refused/float32_model",
+        "or delete cast_model_type=torch.float32, then run again",
+        (
+            (
+                "    model, optimizer = amp.initialize(\n"
+                '        model, optimizer, opt_level="O2", cast_model_type=torch.float32\n'
+                "    )\n",
+                '    model, optimizer = amp.initialize(model, optimizer, opt_level="O2")\n',
+            ),
+        ),
+    ),
+    Advised(
         "refused/class_alone",
         "where nothing does, Apex refuses amp.scale_loss: write loss.backward() in its place",
         (
