@@ -8,7 +8,7 @@ from itertools import takewhile
 
 from amp_migrate.facts.constants import number
 from amp_migrate.facts.tree import FunctionNode
-from amp_migrate.flow import Graph, Point, build
+from amp_migrate.flow import Graph, Order, Point, Root, build
 from amp_migrate.project import Module
 
 Entries = dict[str, ast.expr]
@@ -62,30 +62,72 @@ def in_time(
 ) -> list[Write]:
     """Return the writes that come before a use, those on every way there first, in their order.
 
-    Raises `Unread` where some ways leave one out that a function called at another time may meet.
+    `scope` is the body that the mapping belongs to; what stands in a function inside it, with the use, comes behind what
+    stands in the body itself. Raises `Unread` where some ways leave one out that a function called at another time may meet.
     """
+    here = _body(module, use)
+    beside = [write for write in writes if here is not scope and _body(module, write.node) is here]
+    if writes[0] in beside and len(beside) < len(writes):
+        raise Unread
+    around = [write for write in writes if write not in beside]
+    return (_around(module, scope, around, use) if around else []) + _beside(here, beside, use)
+
+
+def _around(
+    module: Module, scope: FunctionNode | ast.Module, writes: list[Write], use: ast.AST
+) -> list[Write]:
+    """Return those that stand in the body of the mapping and come before a use there, or in a function inside it."""
     graph = build(scope)
     order = graph.order()
     later = _definition(module, scope, use)
     moments = graph.within(use)[-1:] if later is None else _runs(module, graph, later)
     if not moments:
         raise Unread
-    placed: list[tuple[Point, Write]] = []
+    found: list[tuple[Point, Write]] = []
     sometimes: list[Write] = []
     for write in writes:
-        points = graph.within(write.node)
-        if not points:
-            raise Unread
-        point = points[-1]
+        point = _point(graph, write)
         if all(order.dominates(point, moment) for moment in moments):
-            placed.append((point, write))
+            found.append((point, write))
         elif later is not None:
             raise Unread
         elif any(order.may_reach(point, moment) for moment in moments):
             sometimes.append(replace(write, always=False))
+    return _in_order(order, found) + sometimes
+
+
+def _beside(here: Root, writes: list[Write], use: ast.AST) -> list[Write]:
+    """Return those that stand in the function of the use: it may run again, and then comes behind all of them."""
+    if not writes:
+        return []
+    graph = build(here)
+    order = graph.order()
+    moments = graph.within(use)[-1:]
+    if not moments:
+        raise Unread
+    placed = [(_point(graph, write), write) for write in writes]
+    found = [p for p in placed if all(order.dominates(p[0], moment) for moment in moments)]
+    sometimes = [replace(write, always=False) for p, write in placed if (p, write) not in found]
+    return _in_order(order, found) + sometimes
+
+
+def _point(graph: Graph, write: Write) -> Point:
+    points = graph.within(write.node)
+    if not points:
+        raise Unread
+    return points[-1]
+
+
+def _in_order(order: Order, placed: list[tuple[Point, Write]]) -> list[Write]:
+    """Return writes in the order in which they run."""
     first = order.as_they_run([point for point, _ in placed])
-    always = [write for _, write in sorted(placed, key=lambda one: first.index(one[0]))]
-    return always + sometimes
+    return [write for _, write in sorted(placed, key=lambda one: first.index(one[0]))]
+
+
+def _body(module: Module, node: ast.AST) -> FunctionNode | ast.Lambda | ast.Module:
+    """Return the function that a node is evaluated in, or the module."""
+    kinds = FunctionNode | ast.Lambda | ast.Module
+    return next(up for up in module.tree.ancestors(node) if isinstance(up, kinds))
 
 
 def _definition(module: Module, scope: FunctionNode | ast.Module, use: ast.AST) -> ast.AST | None:

@@ -150,10 +150,25 @@ def is_touched_elsewhere(project: Project, module: Module, name: str) -> bool:
     near = beside(project, module.path) - {module.path}
     others = [m for m in project.modules.values() if m.path in near]
     return is_handed_on(project.lookup, others, module) or any(
-        any(alias.name in (name, "*") for alias in other.tree.nodes(ast.alias))
+        any(
+            _brings(project, other, node, module, name) for node in other.tree.nodes(ast.ImportFrom)
+        )
         or any(_is_imported(other, n) for n in other.tree.attributes(name))
         for other in others
     )
+
+
+def _brings(
+    project: Project, file: Module, statement: ast.ImportFrom, module: Module, name: str
+) -> bool:
+    """Tell whether an import of a file may bring it a variable of a module, under whatever name."""
+    if not any(alias.name in (name, "*") for alias in statement.names):
+        return False
+    source = project.lookup.source(file, statement)
+    if isinstance(source, Module):
+        return source is module
+    stem = posixpath.basename(module.path).removesuffix(".py")
+    return (statement.module or "").rpartition(".")[2] == stem
 
 
 def _is_imported(module: Module, attribute: ast.Attribute) -> bool:
