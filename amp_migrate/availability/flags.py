@@ -5,12 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from amp_migrate.facts.below import outcomes
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.constants import is_none, string
 from amp_migrate.facts.imports import last_name
 from amp_migrate.flow.condition import entry, is_looked_up
 from amp_migrate.project import Module, Project
 from amp_migrate.project.once import kept
+
+_GIVES_OTHERS = frozenset({"float", "input", "int", "len", "str"})
 
 
 def not_bools(project: Project, modules: Iterable[Module]) -> frozenset[str]:
@@ -20,12 +23,21 @@ def not_bools(project: Project, modules: Iterable[Module]) -> frozenset[str]:
     """
     modules = list(modules)
     asked = not_bools, frozenset(module.path for module in modules)
-    return kept(project, asked, lambda: _not_bools(modules))
+    return kept(project, asked, lambda: _not_bools(project, modules))
 
 
-def _not_bools(modules: list[Module]) -> frozenset[str]:
+def _not_bools(project: Project, modules: list[Module]) -> frozenset[str]:
     found: set[str] = set()
     copies: dict[str, set[str]] = {}
+
+    def bind(module: Module, names: Iterable[str], value: ast.expr) -> None:
+        held, loose = set(names) - {""}, False
+        for part in (p for p in outcomes(value) if not project.apex(module, p)):
+            copied = last_name(part) or entry(part)
+            copies.setdefault(copied, set()).update(held)
+            loose = loose or _is_loose(part)
+        found.update(held if loose else ())
+
     for module in modules:
         for call in module.tree.nodes(ast.Call):
             if isinstance(call.func, ast.Attribute) and call.func.attr == "add_argument":
@@ -34,28 +46,31 @@ def _not_bools(modules: list[Module]) -> frozenset[str]:
                     found.add(name)
             levels = (last_name(k.value) for k in call.keywords if k.arg == "opt_level")
             found |= {level for level in levels if level}
+            for callee in project.callees(call):
+                for name, value in project.given(call, callee).items():
+                    bind(module, [name], value)
         for arguments in module.tree.nodes(ast.arguments):
             found |= _defaulted(arguments)
-        for statement in module.tree.nodes(ast.Assign):
-            held = {last_name(t) or entry(t) for t in statement.targets} - {""}
-            if is_looked_up(statement.value):
-                found |= held
-            for value in _either(statement.value):
-                copies.setdefault(last_name(value) or entry(value), set()).update(held)
+        for statement in module.tree.nodes(ast.Assign, ast.AnnAssign, ast.NamedExpr):
+            targets = statement.targets if isinstance(statement, ast.Assign) else ()
+            if isinstance(statement, ast.AnnAssign | ast.NamedExpr):
+                targets = [statement.target]
+            if (given := getattr(statement, "value", None)) is not None:
+                bind(module, (last_name(t) or entry(t) for t in targets), given)
         for function in module.functions.values():
-            given = [n.value for n in function.own_nodes if isinstance(n, ast.Return) and n.value]
-            for value in (part for whole in given for part in _either(whole)):
-                copies.setdefault(last_name(value) or entry(value), set()).add(function.name)
+            for node in function.own_nodes:
+                if isinstance(node, ast.Return) and node.value:
+                    bind(module, [function.name], node.value)
     return frozenset(closure(found, lambda name: copies.get(name, ())))
 
 
-def _either(value: ast.expr) -> list[ast.expr]:
-    """Return what a value is one of: of ``a and b`` either."""
-    if isinstance(value, ast.IfExp):
-        return [*_either(value.body), *_either(value.orelse)]
-    if isinstance(value, ast.BoolOp):
-        return [part for operand in value.values for part in _either(operand)]
-    return [value]
+def _is_loose(node: ast.expr) -> bool:
+    """Tell whether an expression is a text, a number or None, or may be missing."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        return node.func.id in _GIVES_OTHERS
+    return is_looked_up(node) or (
+        isinstance(node, ast.Constant) and not isinstance(node.value, bool)
+    )
 
 
 def _defaulted(arguments: ast.arguments) -> set[str]:

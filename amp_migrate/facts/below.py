@@ -92,3 +92,13 @@ def atoms(node: ast.expr) -> Iterator[ast.expr]:
         yield from atoms(node.operand)
     else:
         yield node
+
+
+def outcomes(node: ast.expr) -> Iterator[ast.expr]:
+    """Yield what an expression may come out as, of those between which it chooses: ``a if test else b or c``."""
+    if isinstance(node, ast.IfExp | ast.BoolOp):
+        arms = node.values if isinstance(node, ast.BoolOp) else [node.body, node.orelse]
+        for arm in arms:
+            yield from outcomes(arm)
+    else:
+        yield node.value if isinstance(node, ast.NamedExpr) else node

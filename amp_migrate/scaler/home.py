@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from amp_migrate.apex.sites import Site
 from amp_migrate.availability.asked import Entry
 from amp_migrate.availability.handed import Maker
-from amp_migrate.plan.cannot import Cannot, OutOfReach
+from amp_migrate.plan.cannot import Cannot, OutOfReach, spoken
 from amp_migrate.plan.model import AddArgument
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.project.relatives import family
@@ -216,7 +216,7 @@ class Home:
         return self.attribute(function)
 
     def _closure(self, function: Function, parent: Function, node: ast.AST) -> str:
-        run = out_of_reach.moments(self.project, self.inits.get(parent, []), function)
+        run = out_of_reach.moments(self.project, self.returning.begins(parent), function)
         texts = [self.access(parent, at) for at in run or [function.node or node]]
         text = texts.pop()
         out_of_reach.refuse_hidden(function, node, text)
@@ -272,6 +272,9 @@ class Home:
         every = self.callers.of(function, node)
         calls = [c for c in every if not self.beside.lacks(c)]
         given = len(calls) == len(every)
+        for call in filter(lambda call: self.returning.awaits(call.function), calls):
+            reason = f"{spoken(call.function)}, which calls it, has none before"
+            raise self.made.unreachable(function, node, reason)
         thread = self.threads[function] = Thread(function, "")
         members = [m for m in self.project.family(function) or [function] if m.node is not None]
         for member in members:

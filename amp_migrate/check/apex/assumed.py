@@ -39,7 +39,7 @@ class Initialize:
     of a test of what the function sets itself, as whether it did so before; `scaling` is
     the way of a call with AMP on that casts nothing, as it is given no models, and scales the loss. `callers` is
     what holds in the functions that call the function where it runs, as far as there is one call only; `missed` is
-    what holds in one of those that lead to it where that does not take the call. `level` is the opt_level. `above` is, for ways
+    what holds in one of those that lead to it where that does not take the call, and in those that gave it what it asks. `level` is the opt_level. `above` is, for ways
     of `off`, what holds then in the functions that gave the flag on, `unread` the one test of which nothing else is known.
     """
 
@@ -51,7 +51,7 @@ class Initialize:
     done: tuple[Assumption, ...] = ()
     scaling: Assumption | None = None
     callers: tuple[tuple[Function, Assumption], ...] = ()
-    missed: tuple[tuple[Function, Assumption], ...] = ()
+    missed: tuple[tuple[tuple[Function, Assumption], ...], ...] = ()
     level: ast.expr | None = None
     above: Mapping[Assumption, tuple[tuple[Function, Assumption], ...]] = field(
         default_factory=dict
@@ -188,15 +188,18 @@ def _callers(project: Project, function: Function) -> Iterator[tuple[Function, A
         yield function, held
 
 
-def _aside(project: Project, function: Function) -> Iterator[tuple[Function, Assumption]]:
-    """Yield the functions that lead to one, with each way of theirs past the call that does."""
+def _aside(
+    project: Project, function: Function
+) -> Iterator[tuple[tuple[Function, Assumption], ...]]:
+    """Yield the functions that lead to one, with each way of theirs past the call that does, and what that is above them."""
     queue, seen = [function], {function}
     for callee in queue:
         sites = project.callers(callee)
         stored = attributes_set(project, callee) if sites else frozenset()
         for site in sites:
             held, missed = _passed(project, site.function, site.call, stored)
-            yield from ((site.function, way) for way in missed)
+            for way, test, truth in missed:
+                yield (site.function, way), *_given_on(project, site.function, test, truth)
             if held is not None and site.function not in seen:
                 seen.add(site.function)
                 queue.append(site.function)
@@ -204,13 +207,15 @@ def _aside(project: Project, function: Function) -> Iterator[tuple[Function, Ass
 
 def _passed(
     project: Project, function: Function, call: ast.Call, stored: frozenset[str] = frozenset()
-) -> tuple[Assumption | None, list[Assumption]]:
+) -> tuple[Assumption | None, list[tuple[Assumption, ast.expr, bool]]]:
     """Return what holds at a call, None where it never runs, and what holds in each way past it, with Apex installed.
+
+    A way comes with the test that takes it, and how that comes out.
 
     A test of an attribute that is `stored` by what the call runs is passed by where that has run before.
     """
     known = installed(project, function)
-    missed: list[Assumption] = []
+    missed: list[tuple[Assumption, ast.expr, bool]] = []
     for test, truth in guards(function, call):
         if evaluate(test, known) is truth:
             continue
@@ -223,7 +228,7 @@ def _passed(
             and not mentions(test, "__name__")
             and not _asks(project, function, test, stored)
         ):
-            missed.append(without)
+            missed.append((without, test, not truth))
         known = held
     return known, missed
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 
 from amp_migrate.check.apex.facts import Facts
@@ -32,7 +32,7 @@ class Casting:
 
     def __init__(self, program: Program, known: Facts, made: Facts | None = None) -> None:
         self._program = program
-        self._project = program.project
+        self.project = program.project
         self.enabled = Enabled(program, known, made or known)
         self._within: set[ast.Call] = set()
         self._asked: set[ast.expr] = set()
@@ -62,13 +62,13 @@ class Casting:
         enabled = [argument(c, "enabled") for c in contexts if isinstance(c, ast.Call)]
         return [node for node in enabled if node is not None]
 
-    def typed(self) -> Iterator[tuple[Function, ast.Call, set[str | None]]]:
-        """Yield the calls of autocast that state a type, with the names in torch of what they state."""
-        for module, call in self._project.nodes(ast.Call):
-            types = [k.value for k in call.keywords if k.arg == "dtype"]
-            if types and self._project.external(module, call.func) in AUTOCASTS:
-                names = {self._project.external(module, t) for t in types}
-                yield self._project.function_of(module, call), call, names
+    def blocks(self) -> Iterator[tuple[Function, ast.Call, set[str | None]]]:
+        """Yield the calls of autocast, with the names in torch of the types that they state."""
+        for module, call in self.project.nodes(ast.Call):
+            if self.project.external(module, call.func) in AUTOCASTS:
+                types = (k.value for k in call.keywords if k.arg == "dtype")
+                names = {self.project.external(module, t) for t in types}
+                yield self.project.function_of(module, call), call, names
 
     def _context(self, function: Function, node: ast.expr) -> Casts | None:
         if isinstance(node, ast.IfExp):
@@ -76,7 +76,7 @@ class Casting:
             arms = {True: [node.body], False: [node.orelse], None: [node.body, node.orelse]}[truth]
             return self._one_of([(function, arm) for arm in arms])
         call = node if isinstance(node, ast.Call) else None
-        name = self._project.external(function.module, call.func if call is not None else node)
+        name = self.project.external(function.module, call.func if call is not None else node)
         if name in AUTOCASTS and call is not None:
             enabled = argument(call, "enabled")
             return Casts.ON if enabled is None else self._switched(function, enabled)
@@ -93,12 +93,12 @@ class Casting:
         """Return what the contexts say that a variable or attribute may hold, but for those of branches that are not taken."""
         if node in self._asked:
             return Casts.UNKNOWN
-        found = list(held(self._project, function.module, node))
+        found = list(held(self.project, function.module, node))
         values = [value for value in found if value is not None and value is not node]
         if not values or len(values) < len(found):
             return Casts.UNKNOWN
         self._asked.add(node)
-        makers = ((self._project.function_of(self._project.module_of(v), v), v) for v in values)
+        makers = ((self.project.function_of(self.project.module_of(v), v), v) for v in values)
         places = [(maker, value) for maker, value in makers if self.enabled.reached(maker, value)]
         says = self._one_of(places)
         self._asked.discard(node)
@@ -106,10 +106,10 @@ class Casting:
 
     def _of_project(self, call: ast.Call) -> Casts | None:
         """Return what the generators that a call makes context managers of enter around their yield."""
-        classes = self._project.constructed(call)
+        classes = self.project.constructed(call)
         if classes and not any(self._enters_casts(cls) for cls in classes):
             return None
-        made = self._project.callees(call)
+        made = self.project.callees(call)
         found: set[Casts | None] = set()
         for function in made:
             yields = [
@@ -128,9 +128,9 @@ class Casting:
         """Tell whether entering an object of a class may turn casts on or off."""
         methods = [m for base in cls.mro() for m in base.methods.values()]
         external = [base for base in cls.externals() if base != "object"]
-        run = {below for method in methods for below in reachable(self._project, method)}
+        run = {below for method in methods for below in reachable(self.project, method)}
         return bool(external) or any(
-            self._project.external(function.module, node) in AUTOCASTS
+            self.project.external(function.module, node) in AUTOCASTS
             for function in run
             for node in function.own_nodes
             if isinstance(node, ast.Attribute | ast.Name)
@@ -156,7 +156,7 @@ class Casting:
         """Tell whether functions have blocks of their own, or call some that have."""
 
         def callees(function: Function) -> Iterator[Function]:
-            return (callee for call in function.all_calls for callee in self._project.callees(call))
+            return (callee for call in function.all_calls for callee in self.project.callees(call))
 
         return any(
             isinstance(node, ast.withitem) and self._context(function, node.context_expr)
@@ -185,7 +185,7 @@ class Casting:
                     continue
                 callees = [f for f in self._program.calls.run(point.node) if not never(f)]
                 if inside_networks and not callees:
-                    callees = self._project.methods(function.module, point.node.func, "forward")
+                    callees = self.project.methods(function.module, point.node.func, "forward")
                 later = [] if callees or sure else handed(self._program, point.node)
                 if not (callees or later) or not self.enabled.runs(function, point.node):
                     continue
@@ -201,13 +201,3 @@ class Casting:
                         begins[callee] = held | found
                         queue.append(callee)
         return begins
-
-
-def typed_anew(
-    old: Casting, new: Casting, wanted: Collection[str | None]
-) -> Iterator[tuple[Function, ast.Call]]:
-    """Yield the blocks of a new text that the old one does not have and that cast to another type than is wanted."""
-    known = {ast.unparse(call) for _, call, _ in old.typed()}
-    for function, call, names in new.typed():
-        if ast.unparse(call) not in known and not names <= set(wanted):
-            yield function, call

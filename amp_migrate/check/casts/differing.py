@@ -18,18 +18,11 @@ from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.faults import Place, Trouble
 
-CAST, UNCAST, SWITCHED, DTYPE = (
+CAST, UNCAST, SWITCHED = (
     "is cast, which Apex did not do:",
     "is not cast, which Apex did:",
     "is cast while a flag is set that may change later, and Apex stays on:",
-    "is cast to a type that Apex did not use:",
 )
-
-TYPES: dict[str, frozenset[str | None]] = {
-    "float16": frozenset({"torch.float16", "torch.half"}),
-    "bfloat16": frozenset({"torch.bfloat16"}),
-}
-"""The names in torch of what autocast casts to."""
 
 UNKNOWN: States = frozenset({None})
 """Nothing tells whether Apex is on."""

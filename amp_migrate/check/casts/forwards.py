@@ -14,17 +14,16 @@ from amp_migrate.check.apex.initialized import ON, initialized
 from amp_migrate.check.apex.steady import steady
 from amp_migrate.check.casts.again import Again
 from amp_migrate.check.casts.callables import Replaced, counterparts, spelled
-from amp_migrate.check.casts.casting import Casting, Casts, typed_anew
+from amp_migrate.check.casts.casting import Casting, Casts
 from amp_migrate.check.casts.computing.products import Operators
 from amp_migrate.check.casts.computing.unlisted import Unpatched
 from amp_migrate.check.casts.computing.wide import Wide
+from amp_migrate.check.casts.conditions.blocks import new_blocks
 from amp_migrate.check.casts.conditions.entries import Entries
 from amp_migrate.check.casts.conditions.joined import joined
 from amp_migrate.check.casts.differing import (
     CAST,
-    DTYPE,
     SWITCHED,
-    TYPES,
     UNCAST,
     UNKNOWN,
     Where,
@@ -75,8 +74,8 @@ class Forwards:
                     yield from self._without(item, facts, known not in item.scaled, alone)
             yield from self._scalers.alone(item, self._same(self._entries.of(item)), self.new)
             for way in item.missed if item.on is not None else ():
-                facts = Facts((way, (item.function, item.on or NOTHING)))
-                entries, calls = self._entries.of(item, way[0]), {i.call for i in self._live}
+                facts = Facts((*way, (item.function, item.on or NOTHING)))
+                entries, calls = self._entries.of(item, way[0][0]), {i.call for i in self._live}
                 if not initialized(self.old.program, calls, facts).may_come(entries):
                     yield from self._without(item, facts, scaled=False, entries=entries)
         for item in self._live:
@@ -86,8 +85,7 @@ class Forwards:
         yield from self._scalers.going_on(anew, self._written)
         yield from self._elsewhere()
         yield from self._scalers.misread(self.new, self._written)
-        for function, call in typed_anew(self._native, self._written, TYPES[self.claims.dtype]):
-            yield differs(DTYPE, where(function, call), call)
+        yield from new_blocks(self._native, self._written, self.claims.dtype)
 
     @cached_property
     def _scalers(self) -> Scalers:

@@ -148,13 +148,15 @@ def _may_serve(project: Project, function: Function, maker: ast.AST, node: ast.A
     return parted or runs_before(project, function, maker, node)
 
 
-def moments(project: Project, sites: list[Site], function: Function) -> list[ast.AST]:
-    """Return where a function runs that stands above the initialize of the one around it, if all of that is seen.
+def moments(project: Project, begins: Sequence[ast.AST], function: Function) -> list[ast.AST]:
+    """Return where a function runs that stands above what initializes in the one around it, if all of that is seen.
 
     What it reads of the variables around it counts when it is called, not where it is defined.
     """
     tree = function.module.tree
-    above = sites and not any(dominates(tree, s.statement, function.node or s.node) for s in sites)
+    above = begins and not any(
+        dominates(tree, tree.statement(node), function.node or node) for node in begins
+    )
     if not above or project.escapes(function):
         return []
     calls = project.calls_of(function)

@@ -48,6 +48,7 @@ class Returning:
         self._givers: dict[Function, list[ast.Return]] = {}
         self.extended: set[ast.Return] = set()
         self._called: dict[Function, list[tuple[ast.Call, list[Function]]]] = {}
+        self._receiving: list[Function] = []
 
     def provide(self, function: Function, target: str | None = None) -> bool:
         """Make a function that calls the initializing one receive the scaler; tell whether that works."""
@@ -55,11 +56,19 @@ class Returning:
         if not sources or any(not self._hands_back(function, *source) for source in sources):
             return False
         self._refuse_unlike(function, sources)
-        for _, callee in sources:
-            self._give(callee)
-        for call, _ in sources:
-            self._receivers[call] = Receiver(function, call, target or self._home.name)
+        self._receiving.append(function)
+        try:
+            for _, callee in sources:
+                self._give(callee)
+        finally:
+            self._receiving.pop()
+        name = target or self._home.name
+        self._receivers |= {call: Receiver(function, call, name) for call, _ in sources}
         return True
+
+    def awaits(self, function: Function) -> bool:
+        """Tell whether a function is about to get the scaler from what it calls, and so cannot hand it there."""
+        return function in self._receiving
 
     def calls_for(self, function: Function) -> list[ast.Call]:
         """Return the calls by which a function gets the scaler into a variable of its own."""
@@ -101,8 +110,7 @@ class Returning:
                 continue
             tops.add(top)
             given = [receiver, *(r for r in beside if r.name == receiver.name and not r.other_arm)]
-            project = self._home.project
-            if not all(any(has_given(project, r, use) for r in given) for use in uses):
+            if not all(any(has_given(self._home.project, r, use) for r in given) for use in uses):
                 top = outlasting(receiver, top, beside)
                 if top not in before:
                     before.add(top)
@@ -166,8 +174,7 @@ class Returning:
         """Return the calls in a function itself, with what they call."""
         found = self._called.get(function)
         if found is None:
-            project = self._home.project
-            calls = function.all_calls
+            project, calls = self._home.project, function.all_calls
             own = (n for n in calls if project.function_of(function.module, n) is function)
             found = self._called[function] = [(call, project.callees(call)) for call in own]
         return found
@@ -204,7 +211,7 @@ class Returning:
             return None
         if len(shapes) == 1:
             return returns
-        begins = self._begins(callee)
+        begins = self.begins(callee)
         follows = partial(may_follow, project, callee)
         behind = [r for r in returns if any(follows(begin, r) for begin in begins)]
         given = {self._gives(statement) for statement in behind}
@@ -216,7 +223,7 @@ class Returning:
         told = all(apart_by_test(tree, [*begins, *behind], statement) for statement in rest)
         return behind if one and alone and told else None
 
-    def _begins(self, function: Function) -> list[ast.AST]:
+    def begins(self, function: Function) -> list[ast.AST]:
         """Return what initializes in a function, by itself or in what it calls."""
         calls = [call for call, _ in self._sources(function)]
         return [*(site.node for site in self._home.inits.get(function, [])), *calls]
@@ -265,8 +272,7 @@ class Returning:
             self._receivers.setdefault(site.call, Receiver(site.function, site.call, SPARE))
 
     def _extend(self, callee: Function, statement: ast.Return) -> list[tuple[str, Edit]]:
-        value = statement.value
-        tree = callee.module.tree
+        value, tree = statement.value, callee.module.tree
         if value is None:
             return []
         if self._is_initialize(value):

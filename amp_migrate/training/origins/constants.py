@@ -35,7 +35,7 @@ def constant_of(
     Without `through_calls` a parameter is none, whatever its calls in sight give.
     """
     found: dict[tuple[type, object], ast.Constant] = {}
-    for end in _ends(project, reaching, function, value, through_calls):
+    for end in ends(project, reaching, function, value, through_calls):
         node = _folded(end)
         if not isinstance(node, ast.Constant):
             return None
@@ -53,14 +53,14 @@ def is_collection(
     project: Project, reaching: Reaching, function: Function, value: ast.expr
 ) -> bool:
     """Tell whether an expression of a function is a list, a dictionary or the like on every way to it, or None: no call of it runs."""
-    found = list(_ends(project, reaching, function, value, through_calls=True))
+    found = list(ends(project, reaching, function, value, through_calls=True))
     return all(
         isinstance(node, _COLLECTIONS) or (isinstance(node, ast.Constant) and node.value is None)
         for node in found
     )
 
 
-def _ends(
+def ends(
     project: Project, reaching: Reaching, function: Function, value: ast.expr, through_calls: bool
 ) -> Iterator[ast.expr]:
     """Yield what an expression may be, followed through names and parameters; a name where that is not told."""

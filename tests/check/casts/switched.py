@@ -80,3 +80,66 @@ SWITCHED = (
     _training("an attribute set before AMP", "args.half", "args", "pass", "args.half = bool(args.half)"),
     _training("a loop that sets another variable", "half", "half", "pass", "for part in (1, 2): print(part)"),
 )  # fmt: skip
+
+_LEVEL_BEFORE = """import torch
+import torch.nn.functional as F
+from apex import amp
+
+def run(model, batches, LEVEL):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    if level:
+        model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+    for inputs, targets in batches:
+        optimizer.zero_grad()
+        loss = F.mse_loss(model(inputs), targets)
+        if level:
+            with amp.scale_loss(loss, optimizer) as scaled_loss:
+                scaled_loss.backward()
+        else:
+            loss.backward()
+        optimizer.step()
+
+def main(model, batches):
+    RUN
+
+main(torch.nn.Linear(4, 2), [])
+"""
+_LEVEL_AFTER = """import torch
+import torch.nn.functional as F
+
+def run(model, batches, LEVEL):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.cuda.amp.GradScaler(enabled=bool(level))
+    for inputs, targets in batches:
+        optimizer.zero_grad()
+        with torch.cuda.amp.autocast(enabled=bool(level)):
+            loss = F.mse_loss(model(inputs), targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+def main(model, batches):
+    RUN
+
+main(torch.nn.Linear(4, 2), [])
+"""
+
+
+def _leveled(name: str, level: str, run: str) -> Training:
+    texts = [t.replace("LEVEL", level).replace("RUN", run) for t in (_LEVEL_BEFORE, _LEVEL_AFTER)]
+    before, after = ({"train.py": text} for text in texts)
+    faults = {
+        "the block is switched by a text": (
+            ("autocast(enabled=bool(level))", "autocast(enabled=level)"),
+        )
+    }
+    return Training(name, before, after, faults)
+
+
+SWITCHED = (
+    *SWITCHED,
+    _leveled("a level that a call gives", "level", "run(model, batches, 'O1')"),
+    _leveled("a level that a call leaves at None", "level=None", "run(model, batches)\n    run(model, batches, True)"),
+    _leveled("a level of a variable", "level", "chosen = 'O1' if batches else ''\n    run(model, batches, chosen)"),
+    _leveled("a number by its name", "level", "run(model, batches, level=2)"),
+)  # fmt: skip
