@@ -10,12 +10,11 @@ from functools import cache, partial
 
 from amp_migrate.apex import passthrough
 from amp_migrate.apex.unread import is_unread
-from amp_migrate.facts.paths import bottom, stored
-from amp_migrate.facts.scopes import Comprehension
-from amp_migrate.facts.tree import Tree
+from amp_migrate.facts.paths import bottom
 from amp_migrate.plan.model import Place
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.source.span import Span
+from amp_migrate.values.several import one_of_several
 
 _STATE = "_amp_state"
 MARKS = ("_lazy_init_maybe_master_weights", "_amp_stash", "_amp_lazy_init", "_prepare_amp_backward")
@@ -151,7 +150,7 @@ def _expressions(project: Project, module: Module) -> Iterator[Site]:
         name = named(node)
         if name is None and (call := tree.call_of(node)) is not None:
             name = passthrough.target(project, call)
-        if name is None or _loop_variable(tree, node):
+        if name is None or _is_visited(project, module, node):
             continue
         yield _site(project, module, node, name)
 
@@ -161,20 +160,12 @@ def _is_written(node: ast.Attribute) -> bool:
     return not isinstance(node.ctx, ast.Load)
 
 
-def _loop_variable(tree: Tree, node: ast.expr) -> bool:
-    """Tell whether a name visits several objects, of which `amp` is only one: ``for k, v in kwargs.items()``."""
-    node = bottom(node)
-    if not isinstance(node, ast.Name):
+def _is_visited(project: Project, module: Module, node: ast.expr) -> bool:
+    """Tell whether a use is of a name that holds other objects than `amp` as well."""
+    name = bottom(node)
+    if not isinstance(name, ast.Name) or _apex_name(project, module, name) is None:
         return False
-    loops = (
-        loop
-        for up in tree.ancestors(node)
-        for loop in (up.generators if isinstance(up, Comprehension) else [up])
-    )
-    return any(
-        isinstance(loop, ast.For | ast.comprehension) and node.id in stored(loop.target)
-        for loop in loops
-    )
+    return one_of_several(project.values, module, name)
 
 
 def _apex_name(project: Project, module: Module, node: ast.expr) -> str | None:

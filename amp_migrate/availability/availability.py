@@ -10,13 +10,14 @@ from collections.abc import Callable
 from amp_migrate.apex.emptied import may_be_none, only_used
 from amp_migrate.apex.sites import HANDED_ON
 from amp_migrate.availability.installed import flags, imported_flags, looks_up, tells_installed
-from amp_migrate.availability.optional import Optional, imported, one_of_several, optional
+from amp_migrate.availability.optional import Optional, imported, optional
 from amp_migrate.availability.versions import Versions
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.condition import Condition, reduce, speller
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
 from amp_migrate.project import Module, Project
+from amp_migrate.values.several import one_of_several
 
 _PROBE = re.compile(r"apex.*(avail|install)|has_apex|have_apex", re.I)
 
@@ -134,7 +135,7 @@ class Availability:
         function = self._project.function_of(self.module, node)
         if node.id in function.parameters.names or self.optional.holds(self.module, node):
             return False
-        if one_of_several(self.module, node):
+        if one_of_several(self._project.values, self.module, node):
             return False
         return not self.switched or imported(self.module, node)
 

@@ -144,15 +144,3 @@ def imported(module: Module, node: ast.Name) -> bool:
     """Tell whether an import binds a name, and not a call that returns amp or None."""
     bindings = module.scopes.bound(node)
     return any(isinstance(binding, ast.alias) for binding in bindings)
-
-
-def one_of_several(module: Module, node: ast.Name) -> bool:
-    """Tell whether a loop binds a name, to amp and to what else is in its collection."""
-    parents = module.tree.parents
-    for binding in module.scopes.bound(node):
-        up = parents.get(binding)
-        while isinstance(up, ast.Tuple | ast.List | ast.Starred):
-            up = parents.get(up)
-        if isinstance(up, ast.For | ast.AsyncFor | ast.comprehension):
-            return True
-    return False
