@@ -75,6 +75,8 @@ class Returning:
         bodies = self._named(use) if receiver is None else self._method(use, receiver)
         found: list[_Leaf] = []
         for body in bodies:
+            if receiver is not None and isinstance(body, ast.FunctionDef) and body.decorator_list:
+                receiver = None  # a static method
             results = list(_results(body)) if body is not None else [None]
             for result in results:
                 if body is None or not isinstance(result, ast.Call):

@@ -27,14 +27,19 @@ class Unused:
 
 
 def method_of(project: Project, module: Module, call: ast.Call) -> ast.FunctionDef | None:
-    """Return the method that a call runs, where it is one of this file alone, without decorators, in a class with more in it."""
+    """Return the method that a call runs, where it is one of this file alone, in a class with more in it.
+
+    But for `staticmethod` it has no decorators.
+    """
     reached = project.callees(call) if isinstance(call.func, ast.Attribute) else []
-    if len(reached) != 1 or reached[0].module is not module or not reached[0].takes_receiver:
+    if len(reached) != 1 or reached[0].module is not module:
         return None
-    node, cls = reached[0].node, reached[0].cls
+    node, cls, static = reached[0].node, reached[0].cls, reached[0].is_static
     if any(other.tree.says(reached[0].name) for other in project.modules.values()):
         return None
-    if not isinstance(node, ast.FunctionDef) or node.decorator_list or reached[0].is_class:
+    if not isinstance(node, ast.FunctionDef) or not (static or reached[0].takes_receiver):
+        return None
+    if len(node.decorator_list) > static or reached[0].is_class:
         return None
     return node if cls is not None and node in cls.node.body and len(cls.node.body) > 1 else None
 
