@@ -66,15 +66,16 @@ class RegionFinder:
         return Search(found.regions + outer.regions, outer.network, outer.inlines, outer.outputs)
 
     def _handed_in(self, function: Function, needed: Needed, found: Search) -> None:
-        """Add the forward passes of callers whose result is an argument of the function, and those that are arguments."""
-        own = {p for p in needed if p.owner is function.scope and not is_kept(function, p)}
+        """Add the forward passes of callers whose result the function is given, or reads around it, and those that are arguments."""
+        around = {up.scope for up in function.outward if up.node is not None}
+        own = {p for p in needed if p.owner in around and not is_kept(function, p)}
         for site in self._project.callers(function):
             wanted = {q for p in own for q in self._effects.outward(site, function, p)}
             caller, tree = site.function, site.function.module.tree
             for level in levels(tree, site.call) if wanted else ():
                 before = tree.block(level)[: position(tree, level)]
-                runs = self._earlier.above(caller, before, wanted)
-                found.regions += [Region(caller.module, caller, run[0], run[-1]) for run in runs]
+                for run in self._earlier.above(caller, before, wanted):
+                    found.regions.append(Region(caller.module, caller, run[0], run[-1]))
             for node in (n for p in own for n, _ in self._effects.given(site, function, p)):
                 if self._forwards.strength(caller.module, node) is Forward.NETWORK:
                     self._computed(caller, node, found)
@@ -127,8 +128,7 @@ class RegionFinder:
     def _head(self, function: Function, holder: ast.AST, needed: Needed, result: Search) -> None:
         """Go on with what the head of a loop or a ``with`` takes the names from that are needed."""
         for target, value in heads(holder):
-            named = list(self._places.targets(function.module, target))
-            if touches(named, needed):
+            if touches(self._places.targets(function.module, target), needed):
                 needed |= self._effects.reads(function, value)
                 self._made(function, value, result)
 
