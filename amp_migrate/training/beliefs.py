@@ -237,7 +237,7 @@ LOGS_RATES = frozenset({"OptimizerParamsHandler"})  # ignite's, of the optimizer
 SHAPES = frozenset(
     {"contiguous", "detach", "flatten", "permute", "reshape", "squeeze", "transpose", "unsqueeze", "view"}
 )  # fmt: skip
-# Methods that tensors, containers and strings have, and that no cast changes.
+# Methods that tensors, containers and strings have, and that no cast changes. They read no gradients of what they are given.
 METHODS_WITHOUT_CASTS = SHAPES | {
     "add_", "all", "any", "append", "argmax", "argmin", "bool", "byte", "chunk", "clamp", "clamp_", "clone", "copy",
     "copy_", "count", "cpu", "cuda", "detach_", "dim", "div_", "double", "endswith", "eq", "expand", "expand_as", "extend",

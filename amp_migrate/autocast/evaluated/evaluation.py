@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
 from amp_migrate.apex.apart import elements
 from amp_migrate.apex.sites import Site
@@ -39,7 +40,7 @@ from amp_migrate.training.beliefs import METHODS_WITHOUT_CASTS
 from amp_migrate.training.contexts import runs_without_gradients
 from amp_migrate.training.forwards.forwards import Forward
 from amp_migrate.training.forwards.holders import called, holders
-from amp_migrate.training.region import Region, nodes_in
+from amp_migrate.training.region import Part, Region, nodes_in
 from amp_migrate.values.links.onward import Onward
 
 
@@ -140,16 +141,15 @@ def _beside_training(unit: Unit, taken: set[ast.AST]) -> list[Region]:
     ]
 
 
-def runs_in(unit: Unit, site: Site, regions: list[Region]) -> bool:
-    """Tell whether a forward of the models of one initialize stands in one of some regions."""
+def runs_in(unit: Unit, site: Site, parts: Iterable[Part]) -> bool:
+    """Tell whether a forward of the models of one initialize stands in one of some parts."""
     models = elements(unit.options[site].arguments.get("models"))
     groups = {g for node in models for g in unit.project.values.groups(site.module, node)}
     return any(
         isinstance(node, ast.Call)
-        and (_runs(unit, region.module, node, groups) or _helps(unit, region.module, node, groups))
-        for region in regions
-        for stmt in region.statements()
-        for node in ast.walk(stmt)
+        and (_runs(unit, where.module, node, groups) or _helps(unit, where.module, node, groups))
+        for where, part in parts
+        for node in ast.walk(part)
     )
 
 

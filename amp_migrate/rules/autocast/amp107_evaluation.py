@@ -53,7 +53,7 @@ from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.source.span import Span
 from amp_migrate.training.contexts import runs_without_gradients
 from amp_migrate.training.forwards.forwards import Forward
-from amp_migrate.training.region import Region
+from amp_migrate.training.region import Part, Region, parts_of
 from amp_migrate.words import plural
 
 RULE = Rule("AMP107", "evaluation forwards run under autocast", Safety.FAITHFUL)
@@ -81,11 +81,13 @@ def decide(context: Context) -> Iterator[Decision]:
     trained = (r for r in context.unit.regions if not disabled.holds(r))
     cast = [*trained, *(region for region, made in decisions if made.edits)]
     disabled.refuse(cast)
+    inlined = (each for each in context.unit.inlined if not disabled.runs(each[0]))
+    parts = [*parts_of(cast), *inlined]
     for site in context.unit.of(Kind.INITIALIZE):
         options = context.unit.options[site]
         trains = elements(options.arguments.get("optimizers")) and not options.idle
         if not trains and not context.is_gone(site.node):
-            _refuse_uncast(context, site, cast, asked)
+            _refuse_uncast(context, site, parts, asked)
     for _, made in decisions:
         yield made
     for region in (region for region, made in decisions if made.edits):
@@ -137,12 +139,12 @@ def _within_forwards(context: Context, region: Region) -> bool:
     return not known and only_in_forwards(context.unit.project, region.function)
 
 
-def _refuse_uncast(context: Context, site: Site, cast: list[Region], seen: list[Region]) -> None:
+def _refuse_uncast(context: Context, site: Site, cast: list[Part], seen: list[Region]) -> None:
     """An initialize that only casts must not vanish where no forward of its model gets autocast; `seen` are all evaluations."""
     if not runs_in(context.unit, site, cast):
         model = site.module.tree.segment(context.unit.options[site].arguments["models"])
         message = f"no forward pass of `{model}` is found in the files given that could be put under autocast"
-        for region in (r for r in seen if runs_in(context.unit, site, [r])):
+        for region in (r for r in seen if runs_in(context.unit, site, parts_of([r]))):
             where = place_of(region.module, region.first)
             message = f"whether AMP is on is decided here, and nothing tells it again where `{model}` runs ({where})"
             break
