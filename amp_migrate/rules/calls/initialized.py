@@ -18,8 +18,9 @@ from amp_migrate.plan.model import Place
 from amp_migrate.project import Project
 from amp_migrate.project.rounds import graphs
 from amp_migrate.rules.base import Context
-from amp_migrate.training.origins.meant import may_be_none, never_none, taken_apart
+from amp_migrate.training.origins.meant import may_be_none, never_none, only_looks, taken_apart
 
+_FIRST = "assign the optimizer to a variable above, hand that in, then run again"
 _TIGHT = (ast.Name, ast.Attribute, ast.Call, ast.List)
 
 
@@ -142,6 +143,9 @@ def result(context: Context, site: Site, options: Options) -> str:
     if len(values) < 2 or not _may_lack(context.unit.project, site, values[1]):
         return pair
     network, optimizer = (site.module.tree.segment(value) for value in values)
+    if any(isinstance(part, ast.Call) and not only_looks(part) for part in ast.walk(values[1])):
+        message = f"this gives the network alone where `{optimizer}` gives no optimizer, and that would be called twice"
+        raise Cannot("AMP909", *site.at, message, _FIRST)
     return f"({pair}) if {optimizer} is not None else {network}"
 
 

@@ -15,6 +15,7 @@ from amp_migrate.training.bindings import meant as library
 from amp_migrate.training.bindings import returned, unpacked
 
 _MADE = (ast.Call, ast.List, ast.Tuple, ast.ListComp)
+_TAKING = frozenset({"pop", "setdefault"})
 _COPIES = frozenset({"list", "reversed", "set", "sorted", "tuple"})
 
 
@@ -41,8 +42,17 @@ def never_none(project: Project, module: Module, node: ast.expr) -> bool:
     return bool(found) and all(isinstance(value, _MADE) and not _looks_up(value) for value in found)
 
 
+def only_looks(call: ast.Call) -> bool:
+    """Tell whether a call looks for an object that may be missing, whatever holds it, and leaves it there."""
+    by_key = isinstance(call.func, ast.Attribute) and call.func.attr == "get"
+    return by_key or looked_up(call) is not None
+
+
 def _looks_up(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Call) and (tail(node) == "get" or looked_up(node) is not None)
+    if not isinstance(node, ast.Call):
+        return False
+    taken = isinstance(node.func, ast.Attribute) and node.func.attr in _TAKING
+    return taken or only_looks(node) or (tail(node) == "next" and len(node.args) > 1)
 
 
 def taken_apart(

@@ -63,6 +63,15 @@ def main(evaluate, batches):
     with torch.no_grad(), torch.cuda.amp.autocast():
         print(net(torch.ones(1, 4)))
 """
+
+
+def _held(text: str) -> str:
+    """Hand the parts over in a list, as `held[0]`."""
+    head, main = text.split("def main(")
+    head = head.replace("parts", "held[0]").replace("prepare(held[0])", "prepare(held)")
+    return f"{head}def main({main.replace('prepare(parts)', 'prepare([parts])')}"
+
+
 WHOLE_RESULTS = (
     Training(
         "a result that is kept whole",
@@ -71,6 +80,16 @@ WHOLE_RESULTS = (
         {
             "it is a pair without an optimizer too": (
                 (' if parts.get("optimizer") is not None else parts["net"]', ""),
+            )
+        },
+    ),
+    Training(
+        "a result that is kept whole of what a list holds",
+        {"train.py": _held(_BEFORE)},
+        {"train.py": _held(_AFTER)},
+        {
+            "it is a pair without an optimizer too": (
+                (' if held[0].get("optimizer") is not None else held[0]["net"]', ""),
             )
         },
     ),

@@ -32,6 +32,17 @@ class Advised(NamedTuple):
 
 ADVISED = (
     Advised(
+        "refused/optimizer_taken_out_of_a_dict",
+        "assign the optimizer to a variable above",
+        (
+            (
+                '    parts["ready"] = amp.initialize(parts["net"], parts.pop("optimizer", None), opt_level="O1")\n',
+                '    optimizer = parts.pop("optimizer", None)\n'
+                '    parts["ready"] = amp.initialize(parts["net"], optimizer, opt_level="O1")\n',
+            ),
+        ),
+    ),
+    Advised(
         "refused/optimizer_of_a_native_runner",
         "turn on the native AMP of that training where it is wanted",
         (
