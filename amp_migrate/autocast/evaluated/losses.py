@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from amp_migrate.autocast import bce
-from amp_migrate.autocast.evaluated.inference import without_gradients
+from amp_migrate.autocast.evaluated.inference import run_by, without_gradients
 from amp_migrate.autocast.products import Products
 from amp_migrate.autocast.slicing.finished import fp32_inputs, runs_in_fp32, summed
-from amp_migrate.facts.paths import called_alone, calls_anything, defs, path, uses, walk
+from amp_migrate.facts.paths import all_given, called_alone, calls_anything, defs, path, uses, walk
 from amp_migrate.placement.finding.networks import casts_these_alone
 from amp_migrate.placement.finding.trains import Trains
 from amp_migrate.placement.finding.unit import Unit
@@ -44,11 +44,14 @@ def measured_apart(unit: Unit, found: list[Region], models: set[int]) -> list[Re
     under = unit.trained_below() | run_in(unit.project, found)
     measured = _Measured(unit, models)
     near = set(unit.near)
+    places = [
+        *((f, s) for f, s in _computing(unit.project) if f.module in near and measured(f, s)),
+        *measured.by_lambdas(),
+    ]
     return [
         _with_its_input(function, stmt, held)
-        for function, stmt in _computing(unit.project)
-        if function.module in near and function not in under
-        if stmt not in held and measured(function, stmt)
+        for function, stmt in places
+        if function not in under and stmt not in held
     ]
 
 
@@ -89,6 +92,21 @@ class _Measured:
         else:
             found = node is stmt and self._is_loss(function, stmt)
         return found and not self._unit.trains(module, stmt)
+
+    def by_lambdas(self) -> Iterator[tuple[Function, ast.stmt]]:
+        """Yield the statements that call a lambda which computes so of what they hand in, with their functions."""
+        project = self._unit.project
+        for run, calls in project.values.calls_of_lambdas.items():
+            module = project.module_of(run)
+            function = self._losses.reached.holder(project.function_of(module, run), run.body)
+            if not self._by_type(function, run.body):
+                continue
+            for where, call in (at for place in calls for at in run_by(project, *place)):
+                stmt, holder = where.tree.statement(call), project.function_of(where, call)
+                if isinstance(stmt, _MEASURES) and call in walk(_measuring(stmt)):
+                    given = any(self._is_output(holder, a) for a in all_given(call))
+                    if given and not self._unit.trains(where, stmt):
+                        yield holder, stmt
 
     def _is_loss(self, function: Function, stmt: ast.stmt) -> bool:
         """Tell whether a criterion computes a loss of what the networks gave, for no backward."""

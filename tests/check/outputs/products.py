@@ -91,7 +91,27 @@ def step(model, optimizer, x, y, penalty{more}):
     return Training(name, {"main.py": texts[0]}, {"main.py": texts[1]}, faults)
 
 
+def _in_a_lambda(name: str, lambdas: str, called: str) -> Training:
+    """Return a training behind which a lambda multiplies what the network gave."""
+    before = _TRAINING_BEFORE.replace("\ndef main", f"\n{lambdas}\ndef main")
+    after = _TRAINING_AFTER.replace("\ndef main", f"\n{lambdas}\ndef main")
+    begun = "    with torch.no_grad():\n        for x, _ in loader:\n"
+    apart = f"            near = {called}\n"
+    inside = f"                near = {called}\n"
+    before += f"{begun}            z = model(x).float()\n{apart}            print(near)\n"
+    cast = "            with torch.cuda.amp.autocast():\n                z = model(x).float()\n"
+    after += f"{begun}{cast}{inside}            print(near)\n"
+    faults = {"the product is not cast": ((inside, apart),)}
+    return Training(name, {"main.py": before}, {"main.py": after}, faults)
+
+
 PRODUCTS = (
+    _in_a_lambda("a product of a lambda", "alike = lambda a, b: a @ b\n", "alike(z, mix)"),
+    _in_a_lambda(
+        "a product of a lambda in a table",
+        'table = {"a": lambda a, b: a @ b}\n',
+        'table["a"](z, mix)',
+    ),
     _penalty("a penalty by a function", "torch.mm(weight, weight.t())"),
     _penalty("a penalty by a method", "weight.matmul(weight.t())"),
     _penalty("a penalty by an operator", "(weight @ weight.t())"),
