@@ -136,14 +136,15 @@ class Casts:
         condition = self._condition(creations)
         if not training and condition == UNKNOWN and not self._all_scale(creations):
             condition = either([c.casts for c in creations])
-            if condition.value is None:
+            making = [c for c in creations if self._all_scale([c])]
+            if condition.text and condition == self._condition(making):
+                creations = making  # the others are on where these are, at most
+            elif condition.value is None:
                 return self._seen(condition.text, function, creations, training)
         if condition.value is True and self._without_amp(function):
             condition = UNKNOWN
-        if condition.value is True:
-            return Told("")
-        if condition.value is False:
-            return Told("False")
+        if condition.value is not None:
+            return Told("" if condition.value else "False")
         text = condition.text
         seen = self._seen(text, function, creations, training)
         respelt = None if seen or training else self._respelt(text, function, creations)
