@@ -164,10 +164,11 @@ class Again:
         return self.native.here(function, call) is None
 
     def _openly(self, function: Function) -> Iterator[Function]:
-        """Yield the functions that call one with no block around that."""
+        """Yield the functions that call one with no block around that, where no rule of the run says so."""
         for site in self.new.project.callers(function):
             if site.function in self.begun and self._is_open(site.function, site.call):
-                yield site.function
+                if not self.reported(where(site.function, site.call)):
+                    yield site.function
 
     def _is_set_later(self, function: Function, node: ast.AST) -> bool:
         """Tell whether something of the new text that sets a flag may run once Apex is on, and lasts; True is what Apex is."""
