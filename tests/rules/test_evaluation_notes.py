@@ -250,3 +250,103 @@ evaluate(net, [])
 def test_an_evaluation_that_a_run_without_training_comes_to_is_told_of() -> None:
     result = migrate([Source.from_bytes("a.py", _ALSO_ALONE.encode())], Settings())
     assert [f for f in result.plan.findings() if "leave out what" in f.message]
+
+
+_PAINTING = """\
+import torch
+from apex import amp
+
+
+class Pair(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.down, self.up = torch.nn.Linear(4, 2), torch.nn.Linear(2, 4)
+
+    def decode(self, codes):
+        return self.up(codes)
+
+
+def decoded(pair, codes):
+    return pair.decode(codes)
+
+
+class Painting:
+    def __init__(self, flags):
+        self.pair = Pair()
+        self.optimizer = torch.optim.SGD(self.pair.parameters(), lr=0.1)
+        self.half = flags["half"]
+        if self.half:
+            self.pair, self.optimizer = amp.initialize(self.pair, self.optimizer, opt_level="O1")
+
+    def learn(self, x):
+        loss = torch.nn.functional.mse_loss(self.pair.decode(self.pair.down(x)), x)
+        self.optimizer.zero_grad()
+        if self.half:
+            with amp.scale_loss(loss, self.optimizer) as scaled_loss:
+                scaled_loss.backward()
+        else:
+            loss.backward()
+        self.optimizer.step()
+
+
+"""
+_ALWAYS = {
+    "        if self.half:\n            self.pair": "        self.pair",
+    "        if self.half:\n            with": "        with",
+    "    scaled_loss.backward()\n        else:\n            loss.backward()": "scaled_loss.backward()",
+}
+_DRAWN = {
+    "by a method that is kept": """\
+def run(flags, batches):
+    painting = Painting(flags)
+    for x in batches:
+        painting.learn(x)
+    decode = painting.pair.decode
+    with torch.no_grad():
+        for _ in range(3):
+            drawn = decode(torch.randn(1, 2))
+            print(drawn[0].cpu().numpy())
+""",
+    "by a helper, in a list": """\
+def run(flags, batches):
+    painting = Painting(flags)
+    for x in batches:
+        painting.learn(x)
+    with torch.no_grad():
+        rows = [decoded(painting.pair, torch.randn(1, 2))[0] for _ in range(3)]
+    print(torch.stack(rows).cpu().numpy())
+""",
+    "in another function": """\
+def drawn(pair):
+    with torch.no_grad():
+        return pair.decode(torch.randn(1, 2)).squeeze()
+
+
+def run(flags, batches):
+    painting = Painting(flags)
+    for x in batches:
+        painting.learn(x)
+    print(drawn(painting.pair).cpu().numpy())
+""",
+}
+
+
+@pytest.mark.parametrize("run", _DRAWN.values(), ids=_DRAWN)
+def test_what_runs_in_fp32_now_gives_no_fp16_to_copy(run: str) -> None:
+    """Only the training runs the same functions under autocast."""
+    result = migrate([Source.from_bytes("a.py", (_PAINTING + run).encode())], Settings())
+    assert all(outcome.after is not None for outcome in result.outcomes)
+    notes = [f.message for f in result.plan.findings() if f.code == "AMP107" and f.advice]
+    assert any("runs in fp32 now" in message for message in notes)
+    assert not [message for message in notes if ".cpu()" in message]
+
+
+@pytest.mark.parametrize("run", _DRAWN.values(), ids=_DRAWN)
+def test_what_is_cast_gives_fp16_to_copy(run: str) -> None:
+    """The same, where AMP is always on."""
+    text = _PAINTING + run
+    for old, new in _ALWAYS.items():
+        text = text.replace(old, new)
+    result = migrate([Source.from_bytes("a.py", text.encode())], Settings())
+    assert all(outcome.after is not None for outcome in result.outcomes)
+    assert [f for f in result.plan.findings() if "`.cpu()` gives fp16" in f.message]

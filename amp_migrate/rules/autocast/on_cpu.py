@@ -11,7 +11,7 @@ from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.beliefs import SHAPES
-from amp_migrate.training.forwards.outputs import outputs
+from amp_migrate.training.forwards.outputs import Under, outputs
 from amp_migrate.training.region import Region, nodes_in, run_in
 
 _FRACTIONS = frozenset({"sigmoid", "softmax", "tanh"})
@@ -74,7 +74,7 @@ def _elsewhere(unit: Unit, regions: list[Region]) -> Iterator[tuple[Function, as
     """Yield each ``x.cpu()`` of what networks gave under autocast, wherever that came to."""
     project = unit.project
     losses, objects = (training := program_of(project).training).losses, training.objects
-    cast, under = nodes_in(regions), run_in(project, regions)
+    ways = Under(project, losses, nodes_in(regions), run_in(project, regions))
     near = set(unit.near)
     for module, call in objects.method_calls.get("cpu", ()):
         if module not in near or call.args or project.callees(call):
@@ -83,8 +83,8 @@ def _elsewhere(unit: Unit, regions: list[Region]) -> Iterator[tuple[Function, as
         function = project.function_of(module, call)
         for made in outputs(project, losses, function, call.func.value):
             where = project.module_of(made)
-            if made in cast or project.function_of(where, made) in under:
-                if unit.forwards.is_network(where, made.func) and not _keeps(project, where, made):
+            if unit.forwards.is_network(where, made.func) and not _keeps(project, where, made):
+                if made in ways.among(function, call.func.value):
                     yield function, call
                     break
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator, Set
 from functools import partial
+from typing import NamedTuple
 
+from amp_migrate.facts.closure import closure
 from amp_migrate.project import Function, Project
 from amp_migrate.project.once import once
 from amp_migrate.training.beliefs import SHAPES
@@ -25,6 +28,55 @@ def outputs(project: Project, losses: Losses, function: Function, node: ast.expr
     """Return the calls whose results a value may be, or be made of without another type."""
     walk = _walk(project, losses)
     return [n for n in walk.back([(function, node)])[1] if isinstance(n, ast.Call)]
+
+
+class Under:
+    """Tells which of those calls run under autocast on their way to a value: in `cast` nodes, or below a call that does.
+
+    `under` are the functions that such calls run; what they run for other calls is not cast.
+    """
+
+    def __init__(
+        self, project: Project, losses: Losses, cast: Set[ast.AST], under: Set[Function]
+    ) -> None:
+        self._project = project
+        self._losses = losses
+        self._cast = cast
+        self._under = under
+        self._steps: dict[tuple[Function, ast.AST], Step] = {}
+
+    def among(self, function: Function, node: ast.expr) -> set[ast.Call]:
+        """Return the calls that run under autocast, of those whose results a value may be."""
+        begun = _Spot(function, node, function in self._under)
+        spots = closure([begun], self._onward)
+        return {
+            s.node
+            for s in spots
+            if isinstance(s.node, ast.Call) and (s.under or s.node in self._cast)
+        }
+
+    def _onward(self, spot: _Spot) -> Iterator[_Spot]:
+        place = spot.function, spot.node
+        if place not in self._steps:
+            self._steps[place] = _step(self._project, self._losses, *place)
+        step = self._steps[place]
+        for origin in step.onward:
+            if origin.down is not None:
+                under = spot.under or origin.down in self._cast
+            else:
+                near = origin.up is None and not origin.elsewhere
+                under = spot.under if near else origin.function in self._under
+            yield _Spot(origin.function, origin.node, under)
+        for function, given in map(self._losses.handed_over, step.held):
+            yield _Spot(function, given, function in self._under)
+
+
+class _Spot(NamedTuple):
+    """A node on the way back from a value, and whether its function runs under autocast there."""
+
+    function: Function
+    node: ast.AST
+    under: bool
 
 
 @once
