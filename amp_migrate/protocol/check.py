@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from amp_migrate.project import Class, Function, Project
 from amp_migrate.project.once import once
+from amp_migrate.project.programs import number_of
 from amp_migrate.protocol.binding import unbound
 from amp_migrate.protocol.calls.emptied import emptied
 from amp_migrate.protocol.calls.receivers import Receivers
@@ -34,6 +35,7 @@ from amp_migrate.protocol.scaler import (
     ungrouped,
 )
 from amp_migrate.protocol.switched import switched
+from amp_migrate.training.contexts import enters_autocast
 from amp_migrate.training.events import Kind
 from amp_migrate.training.reads.uses import Uses
 
@@ -113,6 +115,8 @@ def _casts(program: Program, memory: Memory, search: Search) -> Iterator[Fault]:
     anyhow = search.anyhow(CastMachine(), Span(program.entries))
     homes = {breach.key.function for breach in anyhow.breached()}
     within = cache(lambda method: _in_parts(search, method, parts))
+    for method in _unseen(program, parts):
+        yield from within(method)
     met = {key.function for key in anyhow.summaries if _runs_parts(key, parts)}
     homes.update(filter(within, met))
     if not homes:
@@ -140,6 +144,21 @@ def _parts(program: Program) -> dict[Class | None, set[ast.AST]]:
         if found and function.cls is not None:
             parts.setdefault(function.cls, set()).update(found)
     return parts
+
+
+def _unseen(program: Program, parts: Collection[Class | None]) -> Iterator[Function]:
+    """Yield the forwards of networks that no call is seen to run, in programs that enter autocast blocks.
+
+    A network that is made out of sight, as by a name, runs them there.
+    """
+    hidden = [f for f, _ in program.entries if f.name == "forward" and f.cls in parts]
+    project = program.project
+    casting = {
+        number_of(project, module.path)
+        for module, node in (project.nodes(ast.With) if hidden else ())
+        if enters_autocast(project, module, node)
+    }
+    yield from (f for f in hidden if number_of(project, f.module.path) in casting)
 
 
 def _runs_parts(key: Key, parts: Collection[Class | None]) -> bool:

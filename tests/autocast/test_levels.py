@@ -63,3 +63,64 @@ def test_one_note_says_at_which_levels(option: str, level: str, levels: str, ena
 )
 def test_nothing_is_said_where_no_level_differs(option: str, level: str, factor: str) -> None:
     assert _notes(option, level, factor) == []
+
+
+_DERIVED = """import argparse
+import torch
+import torch.nn.functional as F
+from apex import amp
+{imports}
+
+class Head(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.dense = torch.nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.dense(x)
+
+
+class Tagging({base}):
+    def __init__(self, config):
+        super().__init__(config)
+        self.scores = Head()
+
+    def forward(self, x, y):
+        return F.mse_loss(self.scores(x), y)
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--level", default="O1")
+args = parser.parse_args()
+kinds = {{"tagging": Tagging}}
+model = kinds[input()].from_pretrained("a")
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+model, optimizer = amp.initialize(model, optimizer, opt_level=args.level)
+for _ in range(3):
+    loss = model(torch.randn(4, 4), torch.randn(4, 4))
+    optimizer.zero_grad()
+    with amp.scale_loss(loss, optimizer) as scaled_loss:
+        scaled_loss.backward()
+    optimizer.step()
+with torch.no_grad():
+    print(Tagging.from_pretrained("b")(torch.randn(4, 4), torch.randn(4, 4)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("imports", "base"),
+    [
+        ("", "torch.nn.Module"),
+        ("from transformers import BertForTokenClassification", "BertForTokenClassification"),
+        ("from timm.models.vision_transformer import VisionTransformer", "VisionTransformer"),
+        ("", "torch.nn.Sequential"),
+    ],
+)
+def test_parts_of_a_network_that_is_derived_from_one_of_a_library_are_its_parts(
+    imports: str, base: str
+) -> None:
+    """Apex was given the whole network, which a base out of sight makes it as much as torch does."""
+    text = _DERIVED.format(imports=imports, base=base)
+    result = migrate([Source.from_bytes("train.py", text.encode())], Settings())
+    assert result.outcomes[0].after is not None
+    assert not [f for f in result.plan.findings() if f.code == "AMP123"]

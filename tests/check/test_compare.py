@@ -65,6 +65,7 @@ from check.flags.static_arms import STATIC_ARMS
 from check.flags.unpacked import ASKED_AT_RUN_TIME, UNPACKED, UNPACKED_OTHERWISE
 from check.outputs.cleared_behind import CLEARED_BEHIND
 from check.outputs.measured import MEASURED
+from check.outputs.networks_by_name import NETWORKS_BY_NAME
 from check.outputs.not_there_yet import NOT_THERE_YET
 from check.outputs.products import PRODUCTS
 from check.outputs.scales_in_dicts import CHANGED_DICTS, SCALES_IN_DICTS
@@ -112,7 +113,7 @@ EVERY = (
     *UNASKED, *WEIGHTS, *STATIC_ARMS, ASKED_BY_CALL, *SET_BEHIND, *CLIPPED_SCALED, *SETTLED,
     *IN_TURN, *LOADED_SCALE, *OTHER_NETWORKS, *TURNED_FLAGS, *OBJECTS_THAT_STOP, *ANSWERS, *RECORDED, *HALVED_FLAGS, *HOOKS,
     *NOT_THERE_YET, *LOOKED_UP, *ASKED_AT_RUN_TIME, *BROUGHT_OPTIMIZERS, *LEFT_WIDE, *MAPPED, *CLEARED_BEHIND, *SCALES_IN_DICTS,
-    *JOINED_FLAGS,
+    *JOINED_FLAGS, *NETWORKS_BY_NAME,
 )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.once import once
 from amp_migrate.project.reach import reachable
 from amp_migrate.training.beliefs import RUNS_FORWARD
+from amp_migrate.training.forwards.classes import is_network_class
 from amp_migrate.training.forwards.forwards import made_network
 from amp_migrate.training.forwards.holders import used_as_networks
 from amp_migrate.training.forwards.indifferent import keeps_type
@@ -120,7 +121,7 @@ def is_network(unit: Unit, module: Module, func: ast.expr) -> bool:
     if made is not None:
         return made and not all(map(keeps_type, unit.project.values.made_by(module, func)))
     classes = unit.project.instance_classes(module, func)
-    if any(base == "torch.nn.Module" for c in classes for base in c.externals()):
+    if any(map(is_network_class, classes)):
         return unit.forwards.is_network(module, func)
     return unit.project.values.group(module, func) in _used(unit.project)
 

@@ -8,6 +8,7 @@ from amp_migrate.apex.sites import Kind
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module
 from amp_migrate.training.contexts import in_autocast
+from amp_migrate.training.forwards.classes import is_network_class
 
 
 def feeds_nothing(unit: Unit, module: Module, node: ast.AST) -> bool:
@@ -30,7 +31,7 @@ def _evaluated_with(module: Module, node: ast.AST) -> ast.AST:
 def is_part(unit: Unit, module: Module, node: ast.AST) -> bool:
     """Tell whether a forward stands under an autocast of the source, or in a method of a network."""
     cls = unit.project.function_of(module, node).class_around
-    if cls is None or "torch.nn.Module" not in cls.externals():
+    if cls is None or not is_network_class(cls):
         return covered(unit, module, node)
     trains = any(function.class_around is cls for function, _ in unit.trained())
     return covered(unit, module, node) or not trains

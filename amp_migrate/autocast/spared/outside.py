@@ -15,6 +15,7 @@ from amp_migrate.placement.finding.networks import initialized
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Class, Function, Module
 from amp_migrate.training.beliefs import MULTIPLYING_LAYERS
+from amp_migrate.training.forwards.classes import is_of_network
 from amp_migrate.training.region import Part, functions_run, run_by, run_with
 from amp_migrate.values.links.onward import Onward
 
@@ -33,7 +34,7 @@ class Outside:
         self._products = Products(unit.project, sums=True)
         sites = unit.of(Kind.INITIALIZE)
         self._in_halves = any(site.module.tree.older.written for site in sites)
-        self._around = {function for function, _ in parts if not _is_of_module(function)}
+        self._around = {function for function, _ in parts if not is_of_network(function)}
         self.models = initialized(unit)
 
     def holds(self, function: Function) -> bool:
@@ -63,7 +64,7 @@ class Outside:
     def _outside(self) -> set[Function]:
         """The functions that surely run as no part of the networks that are initialized."""
         run = {function for function, _ in self._nodes}
-        modular = {f for f in run if _is_of_module(f)}
+        modular = {f for f in run if is_of_network(f)}
         known = [
             (node, self.is_given(function, node))
             for function, node in self._nodes
@@ -122,10 +123,6 @@ class Outside:
     def _aside(self) -> set[Function]:
         """The functions that run as parts of those networks."""
         return self._parts(self._others)
-
-
-def _is_of_module(function: Function) -> bool:
-    return function.cls is not None and "torch.nn.Module" in function.cls.externals()
 
 
 def _made(cls: Class) -> Iterator[ast.Call]:

@@ -23,6 +23,7 @@ from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.beliefs import METHODS_WITHOUT_CASTS
+from amp_migrate.training.forwards.classes import is_of_network
 from amp_migrate.training.forwards.forwards import Forward
 from amp_migrate.training.region import Part, calls_of, functions_run, run_by
 from amp_migrate.training.types import wide
@@ -84,7 +85,7 @@ class _Found:
         calls = [(m, c) for m, c in calls_of(parts) if self._is_hidden(m, c)]
         near = {module.path for module in self._unit.near} if calls else set[str]()
         methods = [
-            f for f in self._project.functions() if f.module.path in near and _is_of_module(f)
+            f for f in self._project.functions() if f.module.path in near and is_of_network(f)
         ]
         below = run_by(self._project, ((f.module, call) for f in methods for call in f.calls))
         for function in dict.fromkeys([*methods, *sorted(below, key=place_of)]):
@@ -151,7 +152,3 @@ class _Found:
             kinds = {held.native for held in self._unlisted.types.of(function, call.func.value)}
             return call.func.attr in METHODS_WITHOUT_CASTS | REDUCES or kinds <= _FLOATS
         return isinstance(call.func, ast.Name) and hasattr(builtins, call.func.id)
-
-
-def _is_of_module(function: Function) -> bool:
-    return function.cls is not None and "torch.nn.Module" in function.cls.externals()

@@ -10,6 +10,7 @@ from amp_migrate.check.apex.assumed import Initialize
 from amp_migrate.facts.closure import closure
 from amp_migrate.project import Class, Module, Project
 from amp_migrate.training.beliefs import MULTIPLYING_LAYERS, RUNS_FORWARD
+from amp_migrate.training.forwards.classes import is_network_class
 from amp_migrate.training.forwards.holders import used_as_networks
 
 _LAYERS = MULTIPLYING_LAYERS | {"Sequential"}
@@ -56,7 +57,7 @@ class Multiplying:
     def _multiplies(self, cls: Class) -> bool:
         if cls not in self._known:
             known = [c for part in closure([cls], self._parts) for c in part.mro()]
-            self._known[cls] = "torch.nn.Module" in cls.externals() and any(
+            self._known[cls] = is_network_class(cls) and any(
                 _is_layer(self._project.external(module, call.func) or "")
                 for part in dict.fromkeys(known)
                 for module, call in _made(part)

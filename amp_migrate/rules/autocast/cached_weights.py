@@ -13,6 +13,7 @@ from amp_migrate.protocol.code.program import program_of
 from amp_migrate.rules.base import Context, Rule, decision
 from amp_migrate.training.contexts import runs_without_gradients
 from amp_migrate.training.events import Kind
+from amp_migrate.training.forwards.classes import is_of_network
 from amp_migrate.training.forwards.forwards import Forward
 from amp_migrate.training.region import run_by
 
@@ -47,7 +48,7 @@ def _methods(context: Context) -> Iterator[Function]:
     """Yield the methods of the networks in the files of the unit, which run under the autocast of their callers."""
     for module in context.unit.near:
         for function in module.functions.values():
-            if function.cls is not None and "torch.nn.Module" in function.cls.externals():
+            if is_of_network(function):
                 yield function
 
 

@@ -10,6 +10,7 @@ from amp_migrate.facts.paths import tail, walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Project
 from amp_migrate.project.reach import reachable
+from amp_migrate.training.forwards.classes import is_of_network
 
 
 def serves_others(unit: Unit, function: Function) -> bool:
@@ -48,8 +49,7 @@ def _callers(project: Project, function: Function) -> list[Function]:
 
 
 def _is_forward(function: Function) -> bool:
-    cls = function.cls
-    return function.name == "forward" and cls is not None and "torch.nn.Module" in cls.externals()
+    return function.name == "forward" and is_of_network(function)
 
 
 def _roots(project: Project, function: Function) -> list[Function]:

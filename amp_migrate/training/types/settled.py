@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.project import Function, Project
+from amp_migrate.project import Project
 from amp_migrate.training.beliefs import (
     HAND_OUT_STATE,
     HAND_OUT_WEIGHTS,
@@ -12,6 +12,7 @@ from amp_migrate.training.beliefs import (
     RUNS_NO_FORWARD,
     WEIGHTS,
 )
+from amp_migrate.training.forwards.classes import is_of_network
 
 Stops = frozenset[str]
 RETYPES = frozenset({"bfloat16", "half", "to", "type", "type_as"})
@@ -52,14 +53,10 @@ def is_cut_off(node: ast.AST) -> bool:
 def runs_nothing(project: Project, call: ast.Call, stops: Stops) -> bool:
     """Tell whether a call runs no network by itself: it gives what it is called on, or a part of that, or runs what is in sight."""
     callees = project.callees(call)
-    if callees and not any(map(_is_of_network, callees)):
+    if callees and not any(map(is_of_network, callees)):
         return True
     if not isinstance(call.func, ast.Attribute):
         return False
     if call.func.attr in HAND_OUT_STATE:
         return True
     return call.func.attr in (_PARTS if stops is NARROW else RUNS_NO_FORWARD) and not callees
-
-
-def _is_of_network(function: Function) -> bool:
-    return function.cls is not None and "torch.nn.Module" in function.cls.externals()
