@@ -68,11 +68,19 @@ def _cleared(
         if n not in inner
         for name in _run(context, module, n, False)
         if name in first and _comes_first(context, function, block, n, nodes)
+        if not _has_no_gradients(context, module, n)
     }
     if then:
         edit = Insert(module.tree.span(block), _CLEARED + _WHY, after=True)
         message = f"`{_CLEARED}` follows a forward without gradients of what is trained in the same autocast block"
         yield decision(rule, Status.ROUTINE, module, block, message, [edit])
+
+
+def _has_no_gradients(context: Context, module: Module, node: ast.AST) -> bool:
+    """Tell whether the innermost block around a node that decides that leaves it without gradients."""
+    blocks = (up for up in module.tree.ancestors(node) if isinstance(up, ast.With))
+    known = (runs_without_gradients(context.unit.project, module, block) for block in blocks)
+    return next((without for without in known if without is not None), False)
 
 
 def _run_below(context: Context, module: Module, nodes: Iterable[ast.AST]) -> Iterator[Hashable]:
