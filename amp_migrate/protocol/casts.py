@@ -69,6 +69,11 @@ class CastMachine(Unmoved):
         """A program begins outside of all contexts."""
         return (Inside(),)
 
+    def asleep(self, state: Hashable) -> bool:
+        """Tell whether no autocast is around."""
+        assert isinstance(state, Inside)
+        return Context.CASTS not in state.contexts
+
     def enter(self, state: Hashable, context: Context) -> Hashable:
         """Return the state inside a context."""
         assert isinstance(state, Inside)

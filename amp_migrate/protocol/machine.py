@@ -71,6 +71,14 @@ class Choosy(Protocol):
 
 
 @runtime_checkable
+class Sleeps(Protocol):
+    """What a machine has besides where nothing happens to some of its states outside of autocast."""
+
+    def asleep(self, state: Hashable) -> bool:
+        """Tell whether a function that enters no autocast leaves a state as it is, and breaks nothing in it."""
+
+
+@runtime_checkable
 class FollowsObjects(Protocol):
     """What a machine has besides where its states say in which object's method a program is."""
 

@@ -131,6 +131,20 @@ class Program:
                 found.add(function)
         return found
 
+    @cached_property
+    def entering(self) -> frozenset[Function]:
+        """The functions that enter autocast or leave their callers in a context, and those that may come to one of them."""
+        found = set(self._casting)
+        for module, item in self.project.nodes(ast.withitem):
+            function = self.calls.body(module, item)
+            if self.context(function, item.context_expr) is Context.CASTS:
+                found.add(function)
+        for module, call in self.project.nodes(ast.Call):
+            if _is_entered(call):
+                found.add(self.calls.body(module, call))
+        found |= {f for f in self.relevant if Context.CASTS in self.decorated(f)}
+        return frozenset(closure(found, self.calls.holders))
+
     def graph(self, function: Function) -> Graph:
         """Return the control-flow graph of a function."""
         found = self._read.of.get(function)
@@ -191,8 +205,7 @@ class Program:
 
     def entered(self, function: Function, call: ast.Call) -> Context | None:
         """Return the context that a call enters for the rest of an ``ExitStack``."""
-        enters = isinstance(call.func, ast.Attribute) and call.func.attr in _ENTERS
-        return self.context(function, call.args[0]) if enters and call.args else None
+        return self.context(function, call.args[0]) if _is_entered(call) else None
 
     def decorated(self, function: Function) -> tuple[Context, ...]:
         """Return the contexts around every run of a function."""
@@ -242,6 +255,12 @@ class Program:
             or not any(h in self.relevant for h in self.calls.holders(f) if h is not f)
         ]
         return tuple(sorted(found, key=lambda item: (item[0].module.path, item[0].qualname)))
+
+
+def _is_entered(call: ast.Call) -> bool:
+    """Tell whether a call enters a context for the rest of an ``ExitStack``."""
+    enters = isinstance(call.func, ast.Attribute) and call.func.attr in _ENTERS
+    return enters and bool(call.args)
 
 
 def _is_module(function: Function) -> bool:

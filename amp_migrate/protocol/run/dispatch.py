@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from amp_migrate.flow.assumption import Assumption
 from amp_migrate.flow.cfg.points import Point
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.code.programs import Span
+from amp_migrate.protocol.run.matter import Matter
 from amp_migrate.protocol.run.memory import Memory
 from amp_migrate.protocol.run.runs import Here
 
@@ -18,33 +19,30 @@ Run = tuple[Function | None, Assumption]
 
 
 class Dispatch:
-    """Answers once for all states of the machine in which a path that knows the same comes to a call.
+    """Answers once for all states of the machine, asleep or not, in which a path that knows the same comes to a call.
 
-    `matter` are the functions that may do something to a state. What a file holds that the programs of the span do not
-    run is called by none.
+    What a file holds that the programs of the span do not run is called by none.
     """
 
-    def __init__(
-        self, program: Program, memory: Memory, matter: Collection[Function], span: Span
-    ) -> None:
+    def __init__(self, program: Program, memory: Memory, matter: Matter, span: Span) -> None:
         self._program = program
         self._memory = memory
         self._matter = matter
         self._span = span
-        self._found: dict[tuple[Point, Assumption], tuple[Run, ...]] = {}
+        self._found: dict[tuple[Point, Assumption, bool], tuple[Run, ...]] = {}
 
     def of(self, caller: Function, here: Here, call: ast.Call) -> tuple[Run, ...]:
         """Return what a call may run at a moment of a function."""
-        asked = here.point, here.state.known
+        asked = here.point, here.state.known, self._matter.asleep(here.state.machine)
         if asked not in self._found:
-            self._found[asked] = tuple(self._runs(caller, here.point, call, here.state.known))
+            self._found[asked] = tuple(self._runs(caller, call, *asked))
         return self._found[asked]
 
     def _runs(
-        self, caller: Function, point: Point, call: ast.Call, known: Assumption
+        self, caller: Function, call: ast.Call, point: Point, known: Assumption, asleep: bool
     ) -> Iterator[Run]:
         raises = self._memory.course.raises(caller, point)
-        followed = self._program.relevant if raises else self._matter
+        followed = self._program.relevant if raises else self._matter.of(asleep)
         receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
         near = self._span.near(self._program.calls.of(call))
         if not near:

@@ -15,6 +15,7 @@ from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.code.programs import Span
 from amp_migrate.protocol.faults import Breach, Fault
 from amp_migrate.protocol.machine import FollowsTests, Machine
+from amp_migrate.protocol.run.matter import Matter
 from amp_migrate.protocol.run.memory import Memory
 from amp_migrate.protocol.run.runs import Breached, Here, Key, Start, State, Summary
 from amp_migrate.protocol.run.ways import Ways
@@ -32,24 +33,19 @@ _HAPPENS = (Kind.CALL, Kind.LOAD, Kind.STORE, Kind.OPERATE, Kind.DELETE)
 class Run:
     """One machine over a program, or over those in it that begin at some of its entries and run some of its files."""
 
-    def __init__(
-        self,
-        program: Program,
-        machine: Machine,
-        memory: Memory,
-        span: Span | None = None,
-    ) -> None:
+    def __init__(self, program: Program, machine: Machine, memory: Memory, span: Span) -> None:
         self._program = program
         self._machine = machine
         self._memory = memory
-        self._span = span or Span(program.entries)
+        self._span = span
         self.summaries: dict[Key, Summary] = {}
         self._begun: dict[tuple[Function, Start, Hashable], set[Assumption]] = {}
         self._queue: OrderedDict[tuple[Key, Here], None] = OrderedDict()
         self._breached: dict[tuple[Breach, ast.AST], Breached] = {}
         self._absent: dict[Edge, Event | None] = {}
         self._called: dict[ast.Call, tuple[bool, bool]] = {}
-        self._within = Within(program, machine, memory, self._wait, self._span)
+        self._matter = Matter(program, machine)
+        self._within = Within(program, machine, self._matter, memory, self._wait, self._span)
         self._tests = machine if isinstance(machine, FollowsTests) else None
 
     def faults(self) -> list[Fault]:
@@ -57,7 +53,7 @@ class Run:
         ways = Ways(self._program, self.summaries)
         found = []
         for breach, key, here, _, certain in self.breached():
-            way = ways.lines(key, here)
+            way = ways.places(key, here)
             found.append(Fault(breach, way[-1], way, certain))
         return found
 
@@ -74,7 +70,8 @@ class Run:
         """Return the breaches that some path shows, one for each node, with the moments of it."""
         for function, called in self._span.entries:
             for state in self._machine.starts(called):
-                self._begin(Key(function, Start.ENTRY, State(state, NOTHING)))
+                if function in self._matter.of(self._matter.asleep(state)):
+                    self._begin(Key(function, Start.ENTRY, State(state, NOTHING)))
         while self._queue:
             moment, _ = self._queue.popitem(last=False)
             self._advance(*moment)

@@ -14,6 +14,7 @@ from amp_migrate.protocol.faults import Place
 from amp_migrate.protocol.run.runs import Here, Key, Summary
 
 _DEEPEST = 20  # calls into which a way is followed
+_MOST = 7  # places in front of the last one that are told
 _ENDS = (Kind.EXIT, Kind.YIELD)
 
 
@@ -39,6 +40,15 @@ class Ways:
         self._program = program
         self._summaries = summaries
 
+    def places(self, key: Key, here: Here) -> tuple[Place, ...]:
+        """Return the places of the events on one path to a moment; those before its function where it has no others."""
+        own = self.lines(key, here)
+        if len(own) > 1:
+            return own
+        before = [turn.place for turn in self.turns(key, here)]
+        led = tuple(dict.fromkeys(place for place in before if place != own[0]))
+        return (*led[-_MOST:], *own)
+
     def lines(self, key: Key, here: Here) -> tuple[Place, ...]:
         """Return the places of the events on one path to a moment, from the beginning of its function on."""
         path = key.function.module.path
@@ -46,7 +56,7 @@ class Ways:
         for at in self._back(key, here):
             if self._speaks(key.function, at.point) and lines[-1] != at.point.line:
                 lines.append(at.point.line)
-        return tuple(Place(path, line) for line in reversed(lines[:8]))
+        return tuple(Place(path, line) for line in reversed(lines[: _MOST + 1]))
 
     def _speaks(self, function: Function, point: Point) -> bool:
         calls = isinstance(point.node, ast.Call) and bool(self._program.callees(point.node))

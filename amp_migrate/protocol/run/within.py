@@ -10,8 +10,9 @@ from amp_migrate.flow.cfg.points import Kind
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import TAKES, Program
 from amp_migrate.protocol.code.programs import Span
-from amp_migrate.protocol.machine import Choosy, FollowsObjects, Machine, Nests
+from amp_migrate.protocol.machine import FollowsObjects, Machine, Nests
 from amp_migrate.protocol.run.dispatch import Dispatch
+from amp_migrate.protocol.run.matter import Matter
 from amp_migrate.protocol.run.memory import Memory
 from amp_migrate.protocol.run.runs import (
     Awaited,
@@ -37,7 +38,13 @@ class Within:
     """
 
     def __init__(
-        self, program: Program, machine: Machine, memory: Memory, wait: Wait, span: Span
+        self,
+        program: Program,
+        machine: Machine,
+        matter: Matter,
+        memory: Memory,
+        wait: Wait,
+        span: Span,
     ) -> None:
         self._program = program
         self._span = span
@@ -46,10 +53,8 @@ class Within:
         self._objects = machine if isinstance(machine, FollowsObjects) else None
         self._nests = machine if isinstance(machine, Nests) else None
         self._wait = wait
-        self._matter = program.relevant
-        if isinstance(machine, Choosy):
-            self._matter = program.leading(machine.concerns)
-        self._dispatch = Dispatch(program, memory, self._matter, span)
+        self._matter = matter
+        self._dispatch = Dispatch(program, memory, matter, span)
         self._awaited: dict[tuple[Key, Here], list[Awaited]] = {}
         self._aside: dict[tuple[Key, Here], list[Awaited]] = {}
 
@@ -71,8 +76,7 @@ class Within:
         runs = self._suspended(made)
         if not runs:
             return self._given_by_object(key, here)
-        more: States = {}
-        over: States = {}
+        more, over = dict[State, None](), dict[State, None]()
         for call, function in runs:
             for start in Start:
                 summary = self._resumed(key, here, call, function, start, call is made)
@@ -185,9 +189,10 @@ class Within:
         awaiting = self._aside.get((key, here))
         if awaiting is None:
             awaiting = self._aside[key, here] = []
+            followed = self._matter.of(self._matter.asleep(before))
             for function in runs:
                 behind = self._memory.behind(function, here.state.known)
-                if function not in self._matter:
+                if function not in followed:
                     states[State(before, behind)] = None
                     continue
                 run = Key(function, Start.ENTRY, State(self._begun(key, before, None), NOTHING))
