@@ -73,8 +73,7 @@ class Attempts:
             if not failures:
                 self._doubt(judgement)
                 return plan, units, judgement
-            for failure in failures:
-                self._planner.refuse(failure, self._refused)
+            self._planner.refuse(failures, self._refused)
 
     def _keep(self, project: Project | None, *, passed: bool) -> None:
         """Keep the project of texts that passed for a second run; what was worked out for others goes."""

@@ -179,14 +179,16 @@ class Planner:
         """Return the files in which a unit has a use of Apex."""
         return {site.module for found in self._units for site in found}
 
-    def refuse(self, refusal: Refusal, refused: dict[object, Refusal]) -> None:
-        """Leave the units that edit a file, or the file's own rules where no unit does."""
-        owners = self._owners.get(refusal.path, {})
-        touching = [n for n, lines in owners.items() if refusal.line in lines] or list(owners)
-        fresh = [number for number in touching if number not in refused]
-        refused.update(dict.fromkeys(fresh, refusal))
-        if not fresh:
-            refused[refusal.path] = refusal
+    def refuse(self, refusals: Collection[Refusal], refused: dict[object, Refusal]) -> None:
+        """Leave the units that edit files, or the files' own rules where no unit does; of several reasons the first counts."""
+        known = len(refused)
+        for refusal in refusals:
+            owners = self._owners.get(refusal.path, {})
+            touching = [n for n, lines in owners.items() if refusal.line in lines] or list(owners)
+            owning: list[object] = [*touching] or [refusal.path]
+            refused.update({owner: refusal for owner in owning if owner not in refused})
+        if len(refused) == known:
+            refused.update({refusal.path: refusal for refusal in refusals})
 
     def _unless_dual(self, deciding: Deciding, answers: list[Answer]) -> list[Answer]:
         """Keep the Apex branches beside native ones that programs run in which other Apex code is left, or let them raise."""

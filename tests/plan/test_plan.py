@@ -262,7 +262,7 @@ def test_refused_units_are_left_on_the_next_try() -> None:
     planner = Planner({PATH: case.project.modules[PATH].tree}, Settings())
     refused: dict[object, Refusal] = {}
     assert list(planner.plan(refused)[0].edits(PATH))
-    planner.refuse(Refusal(PATH, "no good"), refused)
+    planner.refuse([Refusal(PATH, "no good")], refused)
     plan, (told,) = planner.plan(refused)
     assert not list(plan.edits(PATH)) and "no good" in told.refused
     assert {f.code for f in plan.findings() if f.cause is None and f.status is Status.LEFT} >= {
@@ -277,7 +277,7 @@ def test_files_without_units_are_refused_by_themselves() -> None:
     planner = Planner({PATH: case.project.modules[PATH].tree}, Settings())
     refused: dict[object, Refusal] = {}
     assert list(planner.plan(refused)[0].edits(PATH))
-    planner.refuse(Refusal(PATH, "no good"), refused)
+    planner.refuse([Refusal(PATH, "no good")], refused)
     assert set(refused) == {PATH}
     plan = planner.plan(refused)[0]
     assert not list(plan.edits(PATH))
