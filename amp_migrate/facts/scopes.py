@@ -228,7 +228,7 @@ def targets_of(node: ast.AST | None) -> list[ast.expr]:
     """Return what an assignment assigns to, whether it states a type or not, or is an expression; nothing for other nodes."""
     if isinstance(node, ast.AnnAssign | ast.NamedExpr):
         return [node.target]
-    return node.targets if isinstance(node, ast.Assign) else []
+    return list(node.targets) if isinstance(node, ast.Assign) else []
 
 
 def global_name(node: ast.Subscript) -> str | None:

@@ -16,7 +16,7 @@ from amp_migrate.facts.paths import YIELDS, walk
 from amp_migrate.project import CallSite, Function, Module, Project
 from amp_migrate.project.order import SCOPES, Loop, levels, position
 from amp_migrate.training.forwards.forwards import Forward, Forwards
-from amp_migrate.training.forwards.later import heads, runs_later
+from amp_migrate.training.forwards.later import comprehensions, heads, runs_later
 from amp_migrate.training.region import Region, Search
 
 _GIVES = (ast.Return, *YIELDS)
@@ -100,8 +100,9 @@ class RegionFinder:
 
     def _local(self, function: Function, at: ast.AST, needed: Needed) -> Search:
         tree = function.module.tree
-        result = Search()
-        looped = False
+        result, looped = Search(), False
+        for up in comprehensions(tree, at):
+            self._head(function, up, needed, result)
         for level in levels(tree, at):
             block = tree.block(level)
             before = block[: position(tree, level)]
@@ -223,15 +224,12 @@ class RegionFinder:
                 result.regions += here.regions
                 result.network = result.network or here.network
                 if not isinstance(node, ast.Return):
-                    self._handed_out(function, node.value, result)
+                    handed = node.value
+                    for part in handed.elts if isinstance(handed, ast.Tuple) else [handed]:
+                        self._computed(function, part, result)
                 elif self._forwards.strength(function.module, node) >= Forward.CRITERION:
                     result.regions.append(Region(function.module, function, node, node))
         self._entered.discard(function)
-
-    def _handed_out(self, function: Function, value: ast.expr, result: Search) -> None:
-        """Note what a generator computes only where it hands it out."""
-        for part in value.elts if isinstance(value, ast.Tuple) else [value]:
-            self._computed(function, part, result)
 
     def _add(self, function: Function, chosen: list[ast.stmt], result: Search) -> None:
         chosen.reverse()
