@@ -34,7 +34,11 @@ from amp_migrate.source.align import changes, moved_line
 _NEW = Counter[tuple[Breach, str]]
 _SHOWN = 8
 _EVENTS = frozenset(does.value for does in Does)
-_BREACHES = {Breach.REFUSED: Trouble.REFUSED_LOSS, Breach.NEVER_SCALED: Trouble.TOO_EARLY}
+_BREACHES = {
+    Breach.REFUSED: Trouble.REFUSED_LOSS,
+    Breach.NEVER_SCALED: Trouble.TOO_EARLY,
+    Breach.KEPT_UNCHECKED: Trouble.KEPT,
+}
 
 
 @dataclass(frozen=True)

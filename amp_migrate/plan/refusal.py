@@ -47,6 +47,10 @@ _IN_SIGHT = "write what it does here (scale the loss, run the backward, clip, st
 _WITHOUT_IT = (
     "delete the step before the first backward, as it finds no gradients there, then run again"
 )
+_ONE_BACKWARD = (
+    "run one backward for each step and change its gradients, or migrate it by hand: leave them multiplied by the loss "
+    "scale until scaler.step() divides them, and compare with `amp-migrate verify`"
+)
 _FIRST = "change what keeps Apex in the other programs that run this file, as their findings say, then run again"
 _ADVICES = {
     Trouble.GRADIENTS: _ADVICE,
@@ -56,6 +60,7 @@ _ADVICES = {
     Trouble.OUT_OF_SIGHT: _IN_SIGHT,
     Trouble.TOO_EARLY: _WITHOUT_IT,
     Trouble.HELD_BACK: _FIRST,
+    Trouble.KEPT: _ONE_BACKWARD,
 }
 OPTED_OUT = "`# amp-migrate: skip` keeps this line, and Apex code that works together is migrated whole or not at all"
 

@@ -20,6 +20,10 @@ class Breach(Enum):
     UNCHECKED = (
         "the optimizer steps by itself on gradients that scaler.unscale_() checked for an overflow"
     )
+    KEPT_UNCHECKED = (
+        "gradients are changed by what may be made of others that scaler.unscale_() divided before the last "
+        "scaler.update(): nothing skips the step where those had overflowed"
+    )
     MIXED = "scaled and unscaled gradients are added up"
     DIVIDED = "scaler.step() divides gradients by the loss scale that were never multiplied by it"
     RESCALED = (
@@ -84,6 +88,7 @@ class Trouble(Enum):
     REFUSED_LOSS = "torch refuses a loss under autocast"
     OUT_OF_SIGHT = "code that cannot be read scales the loss"
     TOO_EARLY = "an optimizer steps before the first backward"
+    KEPT = "gradients of one backward go into the step on those of another one"
     HELD_BACK = "casts stay with Apex in a file that a program shares with another one"
 
 

@@ -41,13 +41,15 @@ class Stage(Mark):
 class State(NamedTuple):
     """Gradients and stage together; `sure` tells that the last backward is known to reach the optimizer.
 
-    `kept` is what gradients were that were put aside.
+    `kept` is what gradients were that were put aside. `unchecked` tells that since the last step gradients were unscaled
+    that no step took, so that nothing asks any more whether they had overflowed.
     """
 
     grad: Grad
     stage: Stage
     sure: bool = True
     kept: Grad = Grad.OLD
+    unchecked: bool = False
 
     def at(self, grad: Grad, stage: Stage) -> State:
         """Return the state with gradients of which something is known, and another stage."""
@@ -123,7 +125,8 @@ class GradientMachine(Unmoved):
             stale = state.sure and state.grad is Grad.SCALED
             grad = Grad.STALE if stale else _forgotten(state.grad)
             kept = Grad.STALE if state.kept is Grad.SCALED else state.kept
-            return Moved((State(grad, Stage.READY, state.sure, kept),))
+            unchecked = state.unchecked or state.stage is Stage.UNSCALED
+            return Moved((State(grad, Stage.READY, state.sure, kept, unchecked),))
         if not self.concerns(event):
             return Moved((state,))
         moved = self._moved(state, event)
@@ -155,6 +158,10 @@ class GradientMachine(Unmoved):
             given = state._replace(grad=state.kept)
             sure = self._alone or event.optimizers is not None
             return Moved((given,) if sure else tuple(dict.fromkeys((given, state))))
+        if event.kind in (Kind.PUT_GRAD, Kind.CHANGE_GRAD):
+            grad = _put(state) if event.kind is Kind.PUT_GRAD else state.grad
+            breaches = (Breach.KEPT_UNCHECKED,) if state.unchecked else ()
+            return Moved((state._replace(grad=grad),), breaches)
         if event.kind is Kind.MAKE:
             return Moved((_START,))
         if event.kind is Kind.ABSENT:
@@ -166,6 +173,7 @@ class GradientMachine(Unmoved):
         if event.kind is Kind.UNSCALE:
             return _unscale(state)
         if event.kind is Kind.STEP:
+            state = state._replace(unchecked=False)
             return _step(state) if event.scaler is not None else _plain_step(state)
         if event.kind is Kind.HANDED and event.scaler is None and not event.assumed:
             checked = state.grad is Grad.TRUE and state.stage is Stage.UNSCALED
@@ -188,6 +196,13 @@ class GradientMachine(Unmoved):
         if not self._alone and event.optimizers is None:
             states[state._replace(grad=_forgotten(state.grad))] = None
         return Moved(tuple(states), breaches)
+
+
+def _put(state: State) -> Grad:
+    """Return what gradients are that were worked out apart: of true ones, unless those that they replace were not read."""
+    if state.grad in _SCALED:
+        return state.grad
+    return Grad.TRUE if state.stage is Stage.UNSCALED else Grad.PLAIN
 
 
 def _forgotten(grad: Grad) -> Grad:

@@ -17,6 +17,10 @@ class Kind(Mark):
     READ_GRAD = "reads gradients"  # those whose gradients it reads
     KEEP_GRAD = "puts gradients aside"  # those whose gradients it puts aside
     GIVE_GRAD = "gives gradients back"  # those whose gradients become what was put aside
+    PUT_GRAD = "puts gradients in place"  # those whose gradients become what was worked out apart
+    CHANGE_GRAD = (
+        "changes gradients"  # those whose gradients become others, of these and whatever else
+    )
     UNSCALE = "unscale_"  # the one it is called for
     STEP = "step"  # the one that steps
     UPDATE = "update"  # all of its scaler

@@ -275,6 +275,10 @@ class Training(Happening):
             yield from _reads(read, self._whole.in_turn(function.module, node, node.value))
         elif use in KEEPING or (use is not None and not self._is_part(function, node)):
             yield Event(KEEPING.get(use, Kind.ZERO_GRAD), node, self.objects.training(owners))
+        if self._gradients.is_changed(function, node):
+            apart = self._gradients.is_put(function.module, node)
+            kind = Kind.PUT_GRAD if apart else Kind.CHANGE_GRAD
+            yield Event(kind, node, self.objects.training(owners))
 
     def _is_part(self, function: Function, gradient: ast.Attribute) -> bool:
         """Tell whether a gradient is that of one parameter of a trained network, spelt out from there, or picked by name."""

@@ -16,6 +16,9 @@ from amp_migrate.project import Function
 from amp_migrate.project.order import Loop, beside, comes_to, exclusive, inside, levels, position
 from amp_migrate.project.reach import calls_to
 from amp_migrate.project.rounds import may_follow, runs_before
+from amp_migrate.protocol.certain.taken import taken
+from amp_migrate.protocol.code.program import program_of
+from amp_migrate.training.events import Kind
 from amp_migrate.training.steps import Step, backward_of, children_of
 
 
@@ -79,9 +82,18 @@ def only_read(unit: Unit, function: Function, use: Use) -> Reading | None:
         if cleared_optimizer(function, node) == name
     ]
     follows = partial(may_follow, unit.project, function, use.statement, between=ends)
-    if not ends or any(map(follows, _training(unit, function))):
+    if not ends or any(map(follows, _training(unit, function))) or _taken(unit, function, use):
         return None
     return Reading(trained, name)
+
+
+def _taken(unit: Unit, function: Function, use: Use) -> bool:
+    """Tell whether a step of another function may take the gradients of a read, of whatever optimizer if it is not known."""
+    program = program_of(unit.project)
+    every = [optimizer.number for optimizer in program.training.objects.optimizers]
+    reads = (e for e in program.events(function, use.node) if e.kind is Kind.READ_GRAD)
+    numbers = {number for read in reads for number in read.optimizers or every}
+    return any(taken(program, number, use.node) for number in sorted(numbers))
 
 
 def places(function: Function, found: list[Use], reading: Reading) -> tuple[ast.stmt, ast.stmt]:

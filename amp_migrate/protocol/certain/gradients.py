@@ -40,6 +40,8 @@ class CertainGradients(GradientMachine):
             return super().move(state, event, visited)
         if event.kind is Kind.HANDED:
             return Moved((self._handed(state, event),))
+        if event.kind in (Kind.PUT_GRAD, Kind.CHANGE_GRAD) and self.concerns(event):
+            return Moved((_unknown(state, state.stage),))
         if event.kind is Kind.OTHER_STEP:
             meant = state.grad in (Grad.PLAIN, Grad.MIXED)
             return Moved((_unknown(state, state.stage) if meant else state,))

@@ -16,7 +16,10 @@ from amp_migrate.protocol.machine import Moved, Unmoved
 from amp_migrate.protocol.run.blind import Search
 from amp_migrate.training.events import Event, Kind
 
-_FORGETS = (Kind.ZERO_GRAD, Kind.MAKE, Kind.ABSENT, Kind.READ_GRAD, Kind.KEEP_GRAD, Kind.GIVE_GRAD)
+_FORGETS = (
+    *(Kind.ZERO_GRAD, Kind.MAKE, Kind.ABSENT),
+    *(Kind.READ_GRAD, Kind.KEEP_GRAD, Kind.GIVE_GRAD, Kind.PUT_GRAD, Kind.CHANGE_GRAD),
+)
 """What leaves no gradients, or has a use for those of a step that is over."""
 
 

@@ -14,7 +14,7 @@ from amp_migrate.training.events import Event, Kind
 from amp_migrate.training.origins.repeated import visits
 from amp_migrate.training.reads.gradients import hands_out
 
-_OF_GRADIENTS = (Kind.ZERO_GRAD, Kind.READ_GRAD)
+_OF_GRADIENTS = (Kind.ZERO_GRAD, Kind.READ_GRAD, Kind.PUT_GRAD, Kind.CHANGE_GRAD)
 _Loop = ast.For | ast.AsyncFor | ast.comprehension
 _Comprehends = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 

@@ -1446,4 +1446,47 @@ ADVISED = (
         "delete this use, then run again",
         (("amp._amp_state.hard_override = True\n", ""),),
     ),
+    Advised(
+        "refused/gradients_kept_past_an_update",
+        "run one backward for each step and change its gradients",
+        (
+            (
+                "    with amp.scale_loss(F.mse_loss(net(x + noise), x[:, :2]), optimizer) as scaled:\n"
+                "        scaled.backward()\n"
+                "    noisy = [p.grad.clone() for p in net.parameters()]\n"
+                "    optimizer.zero_grad()\n",
+                "",
+            ),
+            ("for p, other in zip(net.parameters(), noisy)", "for p in net.parameters()"),
+            ("add_(other, alpha=0.5)", "add_(torch.randn_like(p), alpha=0.01)"),
+        ),
+    ),
+    Advised(
+        "refused/gradients_of_tasks_projected",
+        "run one backward for each step and change its gradients",
+        (
+            (
+                "        for loss in losses:\n"
+                "            self.optimizer.zero_grad()\n"
+                "            with amp.scale_loss(loss, self.optimizer) as scaled:\n"
+                "                scaled.backward(retain_graph=True)\n"
+                "            each.append(torch.cat([p.grad.flatten().clone() for p in self.weights()]))\n",
+                "        self.optimizer.zero_grad()\n"
+                "        with amp.scale_loss(loss, self.optimizer) as scaled:\n"
+                "            scaled.backward()\n"
+                "        each.append(torch.cat([p.grad.flatten().clone() for p in self.weights()]))\n",
+            ),
+            ("    def backward(self, losses):\n", "    def backward(self, loss):\n"),
+            (
+                "        losses = [F.mse_loss(out[:, 0], x[:, 0]), F.mse_loss(out[:, 1], -x[:, 0])]\n"
+                "        surgery.backward(losses)\n",
+                "        loss = F.mse_loss(out[:, 0], x[:, 0]) + F.mse_loss(out[:, 1], -x[:, 0])\n"
+                "        surgery.backward(loss)\n",
+            ),
+            (
+                "            total = total + own\n        self.optimizer.zero_grad()\n",
+                "            total = total + own\n",
+            ),
+        ),
+    ),
 )
