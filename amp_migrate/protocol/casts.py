@@ -208,9 +208,13 @@ def _forward(state: Inside, event: Event) -> Moved:
     return Moved((state,), (Breach.CACHED,) if again else ())
 
 
-class CertainCasts(ObjectMachine):
+class CertainCasts(CastMachine):
     """Follows the contexts of a program; a method of a network may run only some part of it."""
 
     def move(self, state: Hashable, event: Event, visited: bool) -> Moved:
         """Return what an event makes of a state."""
         return Moved((state,)) if event.assumed else super().move(state, event, visited)
+
+
+class CertainObjects(CertainCasts, ObjectMachine):
+    """Follows the objects whose methods run in them as well."""

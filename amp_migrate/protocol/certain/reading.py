@@ -9,7 +9,7 @@ from functools import cached_property, partial
 
 from amp_migrate.project import Function
 from amp_migrate.protocol.calls.receivers import Receivers
-from amp_migrate.protocol.casts import CertainCasts
+from amp_migrate.protocol.casts import CertainCasts, CertainObjects
 from amp_migrate.protocol.certain.gradients import CertainGradients
 from amp_migrate.protocol.certain.known import Known
 from amp_migrate.protocol.certain.memory import CertainMemory
@@ -83,9 +83,14 @@ class Reading:
             for function, node, made in unbound(self.program, memory):
                 turn = Turn(function, made, getattr(made, "lineno", 0), None, None)
                 yield Shown(Breach.UNBOUND, function, node, (turn,))
-        casts = Search(self.program, memory)
-        every = Span(self.program.entries)
-        yield from self._run(CertainCasts(Receivers(self.program)), casts, every)
+        yield from self._casts(Search(self.program, memory))
+
+    def _casts(self, search: Search) -> Iterator[Shown]:
+        """Yield what autocast blocks meet; objects are told apart only where something may be met without."""
+        anyhow = search.anyhow(CertainCasts(), Span(self.program.entries))
+        if homes := {breached.key.function for breached in anyhow.breached()}:
+            machine = CertainObjects(Receivers(self.program))
+            yield from self._run(machine, search, anyhow.leading_to(homes))
 
     def _gradients(self, search: Search) -> Iterator[Shown]:
         """Yield what the optimizers of GradScalers meet; what may concern any of some must concern all of them."""
