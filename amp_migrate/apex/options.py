@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from amp_migrate.apex.choices import dynamic_unless_one
 from amp_migrate.apex.levels import ALL, chosen, possible
-from amp_migrate.apex.mapping import entries
 from amp_migrate.apex.sites import Site
-from amp_migrate.apex.writes import Entries, at_run_time
+from amp_migrate.apex.unpacked.entries import entries
+from amp_migrate.apex.unpacked.writes import Entries, at_run_time
 from amp_migrate.facts.constants import filled, is_false, is_none, is_true, number
 from amp_migrate.facts.paths import is_place, path
 from amp_migrate.flow.condition import FALSE, TRUE, Condition, conjunction, negate, speller

@@ -124,6 +124,7 @@ def _set_behind(new: Side, function: Function, call: ast.Call) -> frozenset[str]
         text_of(stored.node)
         for stored in (known.stores(lasting) if lasting else ())
         if stored.function is function
+        and (is_lasting(stored) or not isinstance(stored.node, ast.Name))
         and any(order.may_reach(m, p) for p in graph.at(stored.node) for m in made)
     )
 

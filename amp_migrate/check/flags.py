@@ -16,7 +16,7 @@ from amp_migrate.project.once import once
 from amp_migrate.project.order import levels
 from amp_migrate.project.reach import leading_to
 from amp_migrate.project.relatives import apart
-from amp_migrate.training.bindings import bound_value
+from amp_migrate.training.bindings import bound_value, puts_back
 from amp_migrate.training.flags.setting import got, read, sets_any, setters
 
 PATH = ast.Name | ast.Attribute | ast.Subscript
@@ -137,6 +137,8 @@ class Flags:
         return left
 
     def _is_copy(self, stored: Flag, equal: list[Flag]) -> bool:
+        if puts_back(stored.function.module, stored.node):
+            return True
         value = getattr(stored.function.module.tree.statement(stored.node), "value", None)
         given = Flag(stored.function, value) if isinstance(value, PATH) else None
         return given is not None and any(self.same(given, flag) for flag in equal)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from amp_migrate.apex.mapping import entries
 from amp_migrate.apex.sites import AMP_CALLS
+from amp_migrate.apex.unpacked.entries import entries
 from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.flow import Kind
@@ -35,6 +36,14 @@ class Plain:
     through: tuple[ast.expr, ...]
 
 
+class _Bound(NamedTuple):
+    """The arguments of a partial object, what it calls among the first, and the reads that they come from."""
+
+    first: list[ast.expr]
+    named: dict[str, ast.expr]
+    through: list[ast.expr]
+
+
 class Calls:
     """Finds what calls of one file come down to, and what other names of amp are."""
 
@@ -55,14 +64,19 @@ class Calls:
             if self._is_function(callee):
                 break
             if isinstance(callee, ast.Call):
-                if not self._is_partial(callee) or not self._stay(callee, moment, at):
+                opened = (
+                    self._opened(callee, moment, at) if self._holding.is_partial(callee) else None
+                )
+                if opened is None or not self._holding.arguments_stay(callee, moment, at):
                     return None
-                first = [*callee.args[1:], *first]
-                given = {k.arg: k.value for k in callee.keywords if k.arg is not None}
-                named = {**given, **named}
-                callee = callee.args[0]
+                callee, *bound = opened.first
+                first = [*bound, *first]
+                named = {**opened.named, **named}
+                through += opened.through
                 continue
             found = self._holding.held(callee, moment)
+            if found is None and callee is call.func and self._is_of_amp(callee):
+                break
             if found is None:
                 return None
             callee, moment = found.node, found.moment
@@ -132,23 +146,34 @@ class Calls:
                 return False
         elif not isinstance(node, ast.Attribute) or not self._is_amp(node.value):
             return False
+        return self._is_of_amp(node)
+
+    def _is_of_amp(self, node: ast.expr) -> bool:
         name = self._project.apex(self._module, node) or ""
         return name.removeprefix("apex.amp.") in AMP_CALLS
 
     def _is_amp(self, node: ast.expr) -> bool:
         return self._project.apex(self._module, node) == "apex.amp"
 
-    def _is_partial(self, call: ast.Call) -> bool:
-        whole = not any(isinstance(a, ast.Starred) for a in call.args) and call.args
-        named = all(k.arg is not None for k in call.keywords)
-        return bool(whole) and named and self._holding.is_partial(call)
-
-    def _stay(self, call: ast.Call, at: Moment, until: Moment) -> bool:
-        whole = until.point.node
-        if isinstance(whole, ast.Call) and whole.func is call:
-            return True  # made where it is called
-        given = [*call.args[1:], *(k.value for k in call.keywords)]
-        return all(self._holding.stays(node, at, until) for node in given)
+    def _opened(self, partial: ast.Call, made: Moment, at: Moment) -> _Bound | None:
+        """Return what a partial object holds, its unpacked arguments one by one; None where they are not the same at a moment."""
+        first: list[ast.expr] = []
+        named: dict[str, ast.expr] = {}
+        through: list[ast.expr] = []
+        for node in (*partial.args, *partial.keywords):
+            if isinstance(node, ast.keyword) and node.arg is not None:
+                named[node.arg] = node.value
+            elif isinstance(node, ast.Starred | ast.keyword):
+                found = self._holding.unchanged(node.value, made, at)
+                if found is None:
+                    return None
+                items, reads = found
+                through += reads
+                first += [value for key, value in items.items() if not isinstance(key, str)]
+                named |= {key: value for key, value in items.items() if isinstance(key, str)}
+            else:
+                first.append(node)  # type: ignore[arg-type]
+        return _Bound(first, named, through) if first else None
 
     def _unpacked(
         self, call: ast.Call, at: Moment
@@ -193,19 +218,13 @@ class Calls:
 
     def _filled(self, node: ast.expr, at: Moment) -> tuple[str, tuple[ast.expr, ...]] | None:
         """Return the entries of a dictionary that is filled step by step, those that stay as they were stored."""
-        found = entries(self._project, self._module, node, at.point.node)
-        if not found or self._holding.variable(node) is None:
+        found = self._holding.filled(node, at)
+        if found is None:
             return None
-        texts: dict[str, str] = {}
-        moved = True
-        for key, value in found.items():
-            item = ast.Subscript(node, ast.Constant(key), ast.Load())
-            held = self._holding.held(item, at)
-            stays = held is not None and self._holding.stays(held.node, held.moment, at)
-            texts[key] = self.text(held.node) if held and stays else ast.unparse(value)
-            moved = moved and stays
+        moved = all(stays for _, stays in found.values())
         reads = self._holding.filling(node) if moved else ()
-        return ", ".join(f"{key}={text}" for key, text in texts.items()), reads
+        texts = (f"{key}={self.text(value)}" for key, (value, _) in found.items())
+        return ", ".join(texts), reads
 
     def _elsewhere(
         self, node: ast.expr, double: bool, at: Moment
@@ -239,6 +258,8 @@ class Calls:
     def text(self, node: ast.expr) -> str:
         """Return an expression in one line."""
         tree = self._module.tree
+        if node not in tree.parents:
+            return ast.unparse(node)
         segment = tree.segment(node)
         return segment if "\n" not in segment and "#" not in segment else ast.unparse(node)
 

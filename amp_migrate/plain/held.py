@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from amp_migrate.apex.unpacked.entries import entries
 from amp_migrate.facts.scopes import ScopeNode, assigned
 from amp_migrate.flow import Graph, Kind, Point, term
 from amp_migrate.flow.changes import stored_name
@@ -99,6 +100,45 @@ class Holding(Keeping):
             found.update((k.arg, k.value) for k in display.keywords)
             return None if None in found else found
         return None
+
+    def unchanged(
+        self, node: ast.expr, made: Moment, at: Moment
+    ) -> tuple[Mapping[object, ast.expr], Iterable[ast.expr]] | None:
+        """Return the entries that a collection had at a moment, as they were stored, all of which are the same at another one."""
+        shown = self.display(node, at)
+        if shown is not None and self.is_whole(node, shown, at):
+            items = self.items(shown.node)
+            if items and all(self.stays(i, shown.moment, at) for i in items.values()):
+                return items, shown.through
+        filled = self.filled(node, made) or {"": (node, False)}
+        if not all(stays and self.stays(value, made, at) for value, stays in filled.values()):
+            return None
+        return {key: value for key, (value, _) in filled.items()}, self.filling(node)
+
+    def arguments_stay(self, call: ast.Call, at: Moment, until: Moment) -> bool:
+        """Tell whether the arguments of a partial object are at one moment what they were at another one."""
+        whole = until.point.node
+        if isinstance(whole, ast.Call) and whole.func is call:
+            return True  # made where it is called
+        first = call.args[0]
+        given = [first] if isinstance(first, ast.Starred) else []
+        nodes = [*given, *call.args[1:], *(k.value for k in call.keywords)]
+        values = (node.value if isinstance(node, ast.Starred) else node for node in nodes)
+        return all(self.stays(node, at, until) for node in values)
+
+    def filled(self, node: ast.expr, at: Moment) -> dict[str, tuple[ast.expr, bool]] | None:
+        """Return the entries of a dictionary that is filled step by step, and whether they are those that were stored."""
+        found = entries(self.project, self.module, node, at.point.node)
+        if not found or self.variable(node) is None:
+            return None
+        items: dict[str, tuple[ast.expr, bool]] = {}
+        for key, value in found.items():
+            item = ast.Subscript(node, ast.Constant(key), ast.Load())
+            held = self.held(item, at)
+            stays = held is not None and self.stays(held.node, held.moment, at)
+            constant = isinstance(value, ast.Constant)
+            items[key] = (held.node if held and stays else value), stays or constant
+        return items
 
     def _stored(self, node: ast.expr, at: Moment) -> Held | None:
         """Return what the last store before a moment put into a path, where it is the last on every way."""

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from amp_migrate.apex.mapping import entries
 from amp_migrate.apex.sites import AMP_CALLS, Kind, Site
+from amp_migrate.apex.unpacked.entries import entries
 from amp_migrate.facts.paths import put_in, tail
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plain.behind import Behind, behind, free

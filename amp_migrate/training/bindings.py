@@ -43,6 +43,27 @@ def _gone_over(loop: ast.For | ast.AsyncFor | ast.comprehension, binding: ast.AS
     return over
 
 
+def puts_back(module: Module, binding: ast.AST) -> bool:
+    """Tell whether a name gets the value that it held before out of a tuple: ``a, b = pair`` behind ``pair = (a, b)``."""
+    display = module.tree.parent(binding)
+    statement = module.tree.parent(display) if isinstance(display, ast.Tuple) else None
+    if not isinstance(binding, ast.Name) or not isinstance(statement, ast.Assign):
+        return False
+    assert isinstance(display, ast.Tuple)
+    held = statement.value
+    made = module.scopes.only_value(held) if isinstance(held, ast.Name) else None
+    if not isinstance(made, ast.Tuple) or len(made.elts) != len(display.elts):
+        return False
+    kept = made.elts[display.elts.index(binding)]
+    scopes = module.scopes
+    return (
+        isinstance(kept, ast.Name)
+        and kept.id == binding.id
+        and scopes.owner(kept) is scopes.owner(binding)
+        and not any(isinstance(e, ast.Starred) for e in (*made.elts, *display.elts))
+    )
+
+
 def values_of(module: Module, name: ast.Name) -> Iterator[ast.expr]:
     """Yield what a variable is bound to anywhere, as far as the text names a value."""
     for binding in module.scopes.bound(name):

@@ -7,9 +7,9 @@ import ast
 import pytest
 
 from amp_migrate.apex.levels import possible
-from amp_migrate.apex.mapping import entries
 from amp_migrate.apex.options import Options, number, read
 from amp_migrate.apex.sites import Kind
+from amp_migrate.apex.unpacked.entries import entries
 from amp_migrate.plan.cannot import Cannot
 from tests.placement.training import PATH, Training
 

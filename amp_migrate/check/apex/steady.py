@@ -18,6 +18,7 @@ from amp_migrate.flow.terms import Aspect, Operand, Term, names_of, term
 from amp_migrate.project import Function
 from amp_migrate.project.relatives import apart, properties
 from amp_migrate.protocol.code.program import Program
+from amp_migrate.training.bindings import puts_back
 
 _Stores = list[tuple[Function, ast.AST]]
 
@@ -98,6 +99,8 @@ def _changes(
             return False
         scopes = where.module.scopes
         if isinstance(node, ast.Name) and scopes.owner(node) is not scopes.find(where.scope, name):
+            return False
+        if puts_back(function.module, node):
             return False
         return not (held.asks_none and _made_of_itself(function, node, name))
     if operand.attribute is None or not isinstance(node, ast.Attribute):

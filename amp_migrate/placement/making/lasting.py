@@ -14,6 +14,7 @@ from amp_migrate.project import Function, Module
 from amp_migrate.project.order import inside
 from amp_migrate.project.reach import reached_by
 from amp_migrate.project.relatives import apart
+from amp_migrate.training.bindings import puts_back
 from amp_migrate.training.flags.setting import Place, got, read, sets_any, setters
 
 
@@ -37,6 +38,8 @@ def _changed(
         for holder, binding in _bindings(unit, function, part.id):
             here = function.module.tree.statement(binding) is site.statement
             if (here or part in there) and _remakes(holder.module, binding):
+                continue
+            if puts_back(holder.module, binding):
                 continue
             ours = holder is function and function.node is not None
             if later.lasts(holder, binding) and (not ours or later.follows(holder, binding)):

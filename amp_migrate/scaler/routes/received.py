@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from amp_migrate.apex.mapping import entries
 from amp_migrate.apex.options import arguments
 from amp_migrate.apex.sites import Site
+from amp_migrate.apex.unpacked.entries import entries
 from amp_migrate.facts.paths import defs, path, same, uses, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import Edit, ReplaceExpression

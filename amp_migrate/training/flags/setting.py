@@ -122,6 +122,8 @@ class _Setters:
         for module, node, held in self._changing:
             if isinstance(key, str) and not _sets(node, key):
                 continue
+            if _is_stored(node) and _are_apart(key, _key(node)):
+                continue
             if not self._apart(function, collection, module, held):
                 yield module, node
 
@@ -194,6 +196,17 @@ def _key(node: ast.AST) -> object:
     elif isinstance(node, ast.Call) and node.args:
         key = node.args[0]
     return key.value if isinstance(key, ast.Constant) else None
+
+
+def _is_stored(node: ast.AST) -> bool:
+    return isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
+
+
+def _are_apart(one: object, other: object) -> bool:
+    """Tell whether two indexes of a list are of different items, counted from one end."""
+    if not isinstance(one, int) or not isinstance(other, int):
+        return False
+    return one != other and one >= 0 and other >= 0
 
 
 def _is_display(module: Module, node: ast.expr) -> bool:

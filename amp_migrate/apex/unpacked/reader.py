@@ -1,72 +1,56 @@
-"""What a mapping of options holds where it is unpacked: ``amp.initialize(model, optimizer, **options)``."""
+"""What is written to a mapping, wherever it is read."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.apex.writes import (
+from amp_migrate.apex.unpacked.writes import (
+    GIVING,
     SOMETIMES,
     VARIES,
     Entries,
     Unread,
     Write,
-    at_use,
+    hands_out,
     in_time,
     is_looked_at,
     is_quiet,
     item_of,
+    key_of,
     merged,
 )
-from amp_migrate.facts.constants import string
 from amp_migrate.facts.paths import LOOKS
 from amp_migrate.facts.tree import FunctionNode
 from amp_migrate.facts.variables import Variable, variable
-from amp_migrate.project import Module, Project
-from amp_migrate.project.programs import beside, is_touched_elsewhere
-from amp_migrate.values.written import constants, written
+from amp_migrate.project import Function, Module, Project
+from amp_migrate.project.programs import is_touched_elsewhere
+from amp_migrate.values.written import constants
 
 _LOOKING = LOOKS | {"dict", "list", "set", "sorted"}
 _DUMPING = frozenset({"json.dump", "json.dumps", "pprint.pprint", "pprint.pformat"})
 _COPYING = frozenset({"copy.copy", "copy.deepcopy"})
 _ASKING = frozenset({"keys", "__contains__"})
-_GIVING = frozenset({"get", "values", "items", "copy"})
 _LONGEST = 50
 
 
-def entries(project: Project, module: Module, mapping: ast.expr, use: ast.AST) -> Entries | None:
-    """Return what a mapping holds at `use`, values by key; None where not all that writes to it is seen.
-
-    A value is a constant, or an expression that gives it at `use`: what Apex takes by default where no entry is set.
-    """
-    near = beside(project, module.path)
-    files = [m for m in project.modules.values() if m.path in near]
-    fixed = written(project.lookup, files, module, mapping)
-    if fixed is not None:
-        return fixed
-    reader = _Reader(project, module)
-    try:
-        found = reader.read(mapping, use)
-    except Unread:
-        return None
-    if not isinstance(mapping, ast.Name | ast.Attribute | ast.Subscript):
-        varied = any(value in (VARIES, SOMETIMES) for value in found.values())
-        return None if varied else found
-    if any(not isinstance(found.get(key), ast.Constant | None) for key in reader.late):
-        return None
-    return {key: at_use(mapping, key, value) for key, value in found.items()}
-
-
-class _Reader:
+class Reader:
     """Reads mappings, or what `end` returns; `late` are the keys that are written again after the use."""
 
-    def __init__(self, project: Project, module: Module, end: ast.Return | None = None) -> None:
+    def __init__(
+        self,
+        project: Project,
+        module: Module,
+        end: ast.Return | None = None,
+        *,
+        followed: int = 0,
+    ) -> None:
         self._end = end
-        self._project = project
-        self._module = module
+        self.project = project
+        self.module = module
         self._tree = module.tree
         self.late: set[str] = set()
-        self._followed = 0
+        self._followed = followed
 
     def read(self, node: ast.expr, use: ast.AST) -> Entries:
         """Return the entries of an expression that is evaluated at `use`."""
@@ -78,7 +62,7 @@ class _Reader:
             return self._call(node, use)
         keys: list[str] = []
         while (found := self._variable(node)) is None and isinstance(node, ast.Subscript):
-            keys.insert(0, _key(node.slice))
+            keys.insert(0, key_of(node.slice))
             node = node.value
         if found is None:
             raise Unread
@@ -86,17 +70,17 @@ class _Reader:
 
     def _variable(self, node: ast.expr) -> Variable | None:
         """Return a variable, or a part of a collection that is assigned once."""
-        found = variable(self._module.scopes, node)
+        found = variable(self.module.scopes, node)
         return found if found is not None and (not found.part or found.value()) else None
 
     def _display(self, node: ast.Dict, use: ast.AST) -> Entries:
         found: Entries = {}
         for key, value in zip(node.keys, node.values, strict=True):
-            found = merged(found, self.read(value, use) if key is None else {_key(key): value})
+            found = merged(found, self.read(value, use) if key is None else {key_of(key): value})
         return found
 
     def _call(self, node: ast.Call, use: ast.AST) -> Entries:
-        name = self._project.external(self._module, node.func)
+        name = self.project.external(self.module, node.func)
         made = self._returned(node)
         if made is not None:
             return made
@@ -106,13 +90,13 @@ class _Reader:
         if method and name not in _COPYING and not node.args and not node.keywords:
             assert isinstance(node.func, ast.Attribute)
             return self.read(node.func.value, use)
-        if self._module.scopes.builtin(node.func) != "dict":
+        if self.module.scopes.builtin(node.func) != "dict":
             raise Unread
         return self._given(node, use)
 
     def _returned(self, call: ast.Call) -> Entries | None:
         """Return the constants of the dictionary that a function makes anew, and does nothing else."""
-        found = self._project.callees(call)
+        found = self.project.callees(call)
         if call.args or call.keywords or len(found) != 1 or found[0].node is None:
             return None
         *above, last = found[0].node.body
@@ -123,7 +107,7 @@ class _Reader:
             return constants(found[0].module, last.value)
         if not all(map(is_quiet, above)):
             return None
-        made = _Reader(self._project, found[0].module, last).read(last.value, last)
+        made = Reader(self.project, found[0].module, last).read(last.value, last)
         return made if all(isinstance(value, ast.Constant) for value in made.values()) else None
 
     def _given(self, node: ast.Call, use: ast.AST) -> Entries:
@@ -142,7 +126,7 @@ class _Reader:
         scope, first = name.body(), self._first(name)
         if not isinstance(scope, FunctionNode | ast.Module):
             raise Unread
-        other = variable(self._module.scopes, first)
+        other = variable(self.module.scopes, first)
         if other is not None and other.body() is scope:
             self._follow()
             return self._stored(other, keys, use)
@@ -158,7 +142,7 @@ class _Reader:
         if not keys:
             self._close(name)
         found: Entries = {}
-        early = in_time(self._module, scope, writes, use)
+        early = in_time(self.module, scope, writes, use)
         if name.part and writes[0] not in early:
             raise Unread
         for write in early:
@@ -171,7 +155,7 @@ class _Reader:
     def _close(self, name: Variable) -> None:
         """Refuse a variable of a module that other files may write to."""
         if isinstance(name.scope, ast.Module) and is_touched_elsewhere(
-            self._project, self._module, name.name
+            self.project, self.module, name.name
         ):
             raise Unread
 
@@ -204,11 +188,13 @@ class _Reader:
             yield from self._item(up)
         elif isinstance(up, ast.Attribute):
             yield from self._method(up)
+        elif isinstance(up, ast.keyword) and up.arg is not None:
+            self._handed_on(self._tree.parent(up), place)
         elif isinstance(up, ast.Call):
-            name = self._project.external(self._module, up.func)
-            looks = self._module.scopes.builtin(up.func) in _LOOKING
+            name = self.project.external(self.module, up.func)
+            looks = self.module.scopes.builtin(up.func) in _LOOKING
             if place not in up.args or not (looks or name in _DUMPING | _COPYING):
-                raise Unread
+                self._handed_on(up, place)
         elif isinstance(up, ast.Dict):
             if not any(k is None and v is place for k, v in zip(up.keys, up.values, strict=True)):
                 raise Unread
@@ -216,6 +202,27 @@ class _Reader:
             yield from self._renamed(up, alias)
         elif up is not self._end and not is_looked_at(up, place):
             raise Unread
+
+    def _handed_on(self, call: ast.AST | None, place: ast.expr) -> None:
+        """Refuse a mapping that is given to functions, where one of them may write to it."""
+        if not isinstance(call, ast.Call) or not self.project.callees(call):
+            raise Unread
+        for callee in self.project.callees(call):
+            given = self.project.given(call, callee)
+            names = [name for name, node in given.items() if node is place]
+            if len(names) != 1:
+                raise Unread
+            self._follow()
+            Reader(self.project, callee.module, followed=self._followed).look_at(callee, names[0])
+
+    def look_at(self, function: Function, name: str) -> None:
+        """Refuse a parameter of a function that is bound anew, or whose mapping the function may write to."""
+        scopes = self.module.scopes
+        if len(scopes.bindings(function.scope, name)) != 1:
+            raise Unread
+        for place in scopes.spelt(function.scope, name):
+            if any(self._written(place)):
+                raise Unread
 
     def _renamed(self, statement: ast.Assign, alias: Variable) -> Iterator[Write]:
         """Yield what is written to a mapping by a name that it alone gets."""
@@ -232,7 +239,7 @@ class _Reader:
         stmt = self._tree.parent(item)
         if not isinstance(stmt, ast.Assign) or item not in stmt.targets:
             raise Unread
-        yield Write(stmt, {_key(item.slice): stmt.value})
+        yield Write(stmt, {key_of(item.slice): stmt.value})
 
     def _method(self, method: ast.Attribute) -> Iterator[Write]:
         call = self._tree.call_of(method)
@@ -240,7 +247,7 @@ class _Reader:
             raise Unread
         if method.attr == "update":
             yield Write(call, self._given(call, call))
-        elif method.attr not in _ASKING | _GIVING:
+        elif method.attr not in _ASKING | GIVING:
             raise Unread
 
     def _without_inner(self, name: Variable, keys: list[str], found: Entries) -> Entries:
@@ -248,20 +255,6 @@ class _Reader:
         if not any(isinstance(value, ast.Dict | ast.Call) for value in found.values()):
             return found
         for place in self._places(name, keys):
-            up = self._tree.parent(place)
-            if isinstance(up, ast.Attribute) and up.attr in _GIVING:
-                raise Unread
-            if isinstance(up, ast.Dict) or (
-                isinstance(up, ast.Call) and self._module.scopes.builtin(up.func) == "dict"
-            ):
-                raise Unread
-            if isinstance(up, ast.Subscript) and not isinstance(up.slice, ast.Constant):
+            if hands_out(self.module, self._tree.parent(place)):
                 raise Unread
         return found
-
-
-def _key(node: ast.expr) -> str:
-    key = string(node)
-    if key is None:
-        raise Unread
-    return key

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
-from amp_migrate.facts.constants import number
+from amp_migrate.facts.constants import number, string
 from amp_migrate.facts.tree import FunctionNode
 from amp_migrate.flow import Graph, Order, Point, Root, build
 from amp_migrate.project import Module
@@ -15,6 +15,7 @@ Entries = dict[str, ast.expr]
 
 VARIES = ast.Name("varies", ast.Load())  # set on every way, to one of several values
 SOMETIMES = ast.Name("sometimes", ast.Load())  # set on some ways alone
+GIVING = frozenset({"get", "values", "items", "copy"})
 _DEFAULTS: dict[str, bool | str] = {"enabled": True, "opt_level": "O1"}
 
 
@@ -55,6 +56,30 @@ def merged(found: Entries, more: Entries) -> Entries:
         if more[key] is SOMETIMES and found[key] is not SOMETIMES:
             both[key] = VARIES
     return both
+
+
+def common(given: list[Entries | None]) -> Entries:
+    """Return the entries of what is one of several mappings with the same keys; values that differ vary."""
+    known = [entries for entries in given if entries is not None]
+    if not known or len(known) < len(given) or any(e.keys() != known[0].keys() for e in known):
+        raise Unread
+    same = {key for key in known[0] if len({ast.dump(entries[key]) for entries in known}) == 1}
+    asked = {key for key in known[0] if any(isinstance(e[key], ast.Call) for e in known)}
+    varied = {key: SOMETIMES if key in asked else VARIES for key in known[0]}
+    return {
+        key: value if key in same and isinstance(value, ast.Constant) else varied[key]
+        for key, value in known[0].items()
+    }
+
+
+def hands_out(module: Module, up: ast.AST | None) -> bool:
+    """Tell whether what holds a mapping gives out what is inside it by other ways than a key."""
+    if isinstance(up, ast.Attribute):
+        return up.attr in GIVING
+    if isinstance(up, ast.Subscript):
+        return not isinstance(up.slice, ast.Constant)
+    made = isinstance(up, ast.Call) and module.scopes.builtin(up.func) == "dict"
+    return made or isinstance(up, ast.Dict)
 
 
 def in_time(
@@ -148,6 +173,14 @@ def _runs(module: Module, graph: Graph, later: ast.AST) -> list[Point]:
     if not (points and all(points)) or isinstance(owner, ast.Module):
         return defined
     return [point for found in points for point in found]
+
+
+def key_of(node: ast.expr) -> str:
+    """Return the key that an expression is; raises `Unread` where that is no string."""
+    key = string(node)
+    if key is None:
+        raise Unread
+    return key
 
 
 def item_of(up: ast.AST | None, place: ast.expr, key: str) -> ast.Subscript | None:

@@ -1,0 +1,1 @@
+"""What a mapping of options holds where `amp.initialize` unpacks it."""
