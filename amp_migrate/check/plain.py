@@ -67,8 +67,10 @@ def _is_reset(
 ) -> bool:
     """Tell whether a flag that Apex asked for is set anew before a backward whose tests ask for it."""
     known = Flags.of(old.project)
-    own = [flag for test in tests for flag in read_by(function, test)]
-    asked = [one for one in dict.fromkeys(known.asked(live)) if known.among(one, own)]
+    every = list(dict.fromkeys(known.asked(live)))
+    read = [list(read_by(function, test)) for test in tests]
+    own = [flag for flags in read if any(known.among(f, every) for f in flags) for flag in flags]
+    asked = [one for one in every if known.among(one, own)]
     stores = [
         stored
         for stored in known.stores([*own, *asked] if asked else [])

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from amp_migrate.apex.unpacked.entries import entries
+from amp_migrate.apex.unpacked.entries import entries, stored
 from amp_migrate.facts.scopes import ScopeNode, assigned
 from amp_migrate.flow import Graph, Kind, Point, term
 from amp_migrate.flow.changes import stored_name
@@ -132,13 +132,22 @@ class Holding(Keeping):
         if not found or self.variable(node) is None:
             return None
         items: dict[str, tuple[ast.expr, bool]] = {}
+        written = stored(self.project, self.module, node, at.point.node)
         for key, value in found.items():
             item = ast.Subscript(node, ast.Constant(key), ast.Load())
-            held = self.held(item, at)
+            held = self.held(item, at) or self._updated(written.get(key), at)
             stays = held is not None and self.stays(held.node, held.moment, at)
             constant = isinstance(value, ast.Constant)
             items[key] = (held.node if held and stays else value), stays or constant
         return items
+
+    def _updated(self, value: ast.expr | None, at: Moment) -> Held | None:
+        """Return an entry that ``options.update(key=value)`` wrote in the same body, with the moment at which it did."""
+        tree = self.module.tree
+        up = tree.parent(value) if value in tree.parents else None
+        call = tree.parent(up) if isinstance(up, ast.keyword) else None
+        points = at.graph.at(call, Kind.CALL) if isinstance(call, ast.Call) else ()
+        return Held(value, Moment(at.graph, points[0]), ()) if value and len(points) == 1 else None
 
     def _stored(self, node: ast.expr, at: Moment) -> Held | None:
         """Return what the last store before a moment put into a path, where it is the last on every way."""

@@ -64,3 +64,11 @@ def _handed(reader: Reader, mapping: ast.Name, within: frozenset[Function]) -> E
         for g in project.received(function, mapping.id, itself=True)
     ]
     return common(found)
+
+
+def stored(project: Project, module: Module, mapping: ast.expr, use: ast.AST) -> Entries:
+    """Return what was stored in a mapping up to `use`, as it stands there; nothing where that is not seen, or varies."""
+    try:
+        return Reader(project, module).read(mapping, use)
+    except Unread:
+        return {}

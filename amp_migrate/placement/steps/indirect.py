@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass
 
 from amp_migrate.facts.paths import called_on, defs, is_place, root
+from amp_migrate.flow import Point
 from amp_migrate.placement.finding.renamed import at_entry
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import CallSite, Function
@@ -116,3 +117,11 @@ def _is_shared(own: Step, site: CallSite, name: str) -> bool:
     if owner is None or owner is helper or own.module is not site.function.module:
         return False
     return scopes.find(site.function.scope, name) is owner
+
+
+def taken_like(unit: Unit, own: Step) -> list[Point]:
+    """Return where the function of a step steps the same optimizer, in whatever branch."""
+    text = at_entry(unit, own)
+    steps = [s for s in unit.steps_of(own.function) if text and at_entry(unit, s) == text]
+    calls = [own.call, *(s.call for s in steps if s is not own)]
+    return [point for call in calls for point in points_of(unit.project, own.function, call)]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.facts.paths import defs, uses
+from amp_migrate.flow.paths import leads
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.gradients import Use
-from amp_migrate.placement.steps.indirect import Indirect
+from amp_migrate.placement.steps.indirect import Indirect, taken_like
 from amp_migrate.placement.unscaling.one_of_several import (
     handles_overflow,
     inside_helper,
@@ -19,7 +20,8 @@ from amp_migrate.placement.windows.course import Course
 from amp_migrate.placement.windows.skipped import accumulates, jumps
 from amp_migrate.plan.cannot import Cannot, spoken
 from amp_migrate.project.order import Loop, dominates, levels
-from amp_migrate.project.rounds import may_skip
+from amp_migrate.project.rounds import graph_of, may_skip
+from amp_migrate.training.steps import Step
 
 
 def unscale_through(
@@ -59,6 +61,8 @@ def _decided_by_norm(unit: Unit, through: Indirect, before: ast.stmt, written: s
     else decides: the `update()` of the helper must follow every `unscale_`.
     """
     own, seen = through.own, through.seen
+    if _always_steps(unit, own):
+        return False
     around = [level for level in levels(own.tree, own.anchor) if level is not own.anchor]
     jumps = [
         node
@@ -85,3 +89,9 @@ def _decided_by_norm(unit: Unit, through: Indirect, before: ast.stmt, written: s
             f"read the gradients in {spoken(own.function)} straight before this step, then run again",
         )
     return True
+
+
+def _always_steps(unit: Unit, own: Step) -> bool:
+    """Tell whether a helper steps an optimizer on every way through it, in whatever branch."""
+    graph = graph_of(unit.project, own.function)
+    return not leads(graph.order(False), [graph.entry], [graph.exit], taken_like(unit, own))

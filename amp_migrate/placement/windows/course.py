@@ -9,7 +9,7 @@ from functools import cached_property
 from amp_migrate.flow import Graph, Kind, Order, Point, Way, leads
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.steps.hidden import Hidden
-from amp_migrate.placement.steps.indirect import Indirect, indirect
+from amp_migrate.placement.steps.indirect import Indirect, indirect, taken_like
 from amp_migrate.placement.windows.surviving import onward, training
 from amp_migrate.project import Function
 from amp_migrate.project.reach import upwards
@@ -52,7 +52,7 @@ class Course:
         graph = graph_of(self._unit.project, step.function)
         order = graph.order(exceptions=False)
         trains = training(self._unit, step.function, graph)
-        taken = points_of(self._unit.project, step.function, step.call)
+        taken = taken_like(self._unit, step)
         return not leads(order, [graph.entry], taken, trains) and not leads(
             order, trains, [graph.exit], taken
         )

@@ -94,8 +94,17 @@ def jumps(project: Project, step: Step, first: ast.stmt) -> list[ast.stmt]:
             past = loop is None or inside(tree, step.call, loop)
             if past and may_skip(project, step.function, node, step.call):
                 if runs_before(project, step.function, first, node, exceptions=True):
-                    found.append(node)
+                    if _in_its_round(project, step, first, node):
+                        found.append(node)
     return found
+
+
+def _in_its_round(project: Project, step: Step, first: ast.stmt, jump: ast.stmt) -> bool:
+    """Tell whether a way out of a loop may be taken in the round of a statement: in the next one, a step came between."""
+    apart = [level for level in levels(step.tree, jump) if not inside(step.tree, step.call, level)]
+    if not apart or inside(step.tree, first, apart[-1]):
+        return True
+    return runs_before(project, step.function, first, apart[-1], exceptions=True)
 
 
 def _keeps(unit: Unit, function: Function, first: ast.stmt, jump: ast.stmt) -> bool:

@@ -10,6 +10,8 @@ from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import path, put_in
 from amp_migrate.project import Function, Project
 from amp_migrate.protocol.calls.renaming import same_names
+from amp_migrate.training.origins.constants import constant_of
+from amp_migrate.training.origins.reaching import reaching
 
 _DEEPEST = 3  # functions that answer by what others answer
 
@@ -29,13 +31,36 @@ class Answers:
 
     def _answered(self, test: ast.expr, deepest: int) -> ast.expr:
         calls = [n for n in every(test) if isinstance(n, ast.Call)] if deepest else []
-        found = {call: answer for call in calls if (answer := self._answer(call, deepest))}
+        found: dict[ast.expr, ast.expr] = {
+            call: answer for call in calls if (answer := self._answer(call, deepest))
+        }
+        found |= self._numbers(test)
         if not found:
             return test
-        places = {
-            (call.lineno, call.col_offset, call.end_col_offset): a for call, a in found.items()
-        }
+        places = {(n.lineno, n.col_offset, n.end_col_offset): a for n, a in found.items()}
         return _Put(places).put(test)
+
+    def _numbers(self, test: ast.expr) -> dict[ast.expr, ast.expr]:
+        """Return the constants of files and classes in a test that counts, each with its number."""
+        parts = [n for n in every(test) if isinstance(n, ast.Name | ast.Attribute)]
+        counts = any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod) for n in every(test))
+        found: dict[ast.expr, ast.expr] = {}
+        for part in parts if counts else ():
+            function = self._function(part)
+            if function is None or _is_local(function, part):
+                continue
+            reached = reaching(self._project)
+            known = constant_of(self._project, reached, function, part, through_calls=False)
+            if known is not None and type(known.value) in (int, float):
+                found[part] = known
+        return found
+
+    def _function(self, node: ast.expr) -> Function | None:
+        """Return the function in which an expression stands; None for one that was put together."""
+        try:
+            return self._project.holder(node)
+        except KeyError:
+            return None
 
     def _answer(self, call: ast.Call, deepest: int) -> ast.expr | None:
         callees = self._project.callees(call)
@@ -63,18 +88,26 @@ class Answers:
 
 
 class _Put(ast.NodeTransformer):
-    """Puts expressions in place of calls, by where these stand."""
+    """Puts expressions in place of others, by where these stand."""
 
     def __init__(self, places: Mapping[tuple[int, int, int | None], ast.expr]) -> None:
         self._places = places
 
     def put(self, test: ast.expr) -> ast.expr:
-        found: ast.expr = self.visit(copy.deepcopy(test))
+        found = self.visit(copy.deepcopy(test))
+        assert isinstance(found, ast.expr)
         return found
 
-    def visit_Call(self, node: ast.Call) -> ast.AST:
+    def visit(self, node: ast.AST) -> ast.AST:
+        if not isinstance(node, ast.Call | ast.Name | ast.Attribute):
+            return super().visit(node)  # type: ignore[no-any-return]
         answer = self._places.get((node.lineno, node.col_offset, node.end_col_offset))
         return answer if answer is not None else self.generic_visit(node)
+
+
+def _is_local(function: Function, node: ast.expr) -> bool:
+    scopes = function.module.scopes
+    return isinstance(node, ast.Name) and scopes.owner(node) is function.scope
 
 
 def _only(function: Function) -> ast.expr | None:
