@@ -80,7 +80,7 @@ def seen(unit: Unit, own: Step, site: CallSite) -> Step | None:
     rest = text[len(base) :]
     if any(base in defs(stmt) for stmt in own.function.scope.body):
         return None
-    anchor = _anchor(unit, site)
+    anchor = anchored(unit, site)
     given = unit.project.arguments(site, own.function).get(base)
     if given is not None and given not in set(ast.walk(call)):
         return None  # handed on from the function's own ``*args``
@@ -98,7 +98,7 @@ def seen(unit: Unit, own: Step, site: CallSite) -> Step | None:
     return Step(module, site.function, call, receiver, anchor, text)
 
 
-def _anchor(unit: Unit, site: CallSite) -> ast.stmt:
+def anchored(unit: Unit, site: CallSite) -> ast.stmt:
     """Return the statement of a call, or the loop over exactly one item, as one callback, that does nothing else."""
     tree = site.function.module.tree
     found = tree.statement(site.call)

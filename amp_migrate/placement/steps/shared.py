@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 
 from amp_migrate.facts.paths import defs, uses
 from amp_migrate.placement.finding.unit import Unit
-from amp_migrate.placement.steps.indirect import seen
+from amp_migrate.placement.steps.indirect import anchored, seen
 from amp_migrate.plan.cannot import Cannot, spoken
 from amp_migrate.project import CallSite, Function
 from amp_migrate.project.order import inside, levels
 from amp_migrate.project.reach import calls_to
-from amp_migrate.project.rounds import runs_before
+from amp_migrate.project.rounds import may_follow, runs_before
 from amp_migrate.protocol.code.turns import turns_of
-from amp_migrate.training.steps import Step
+from amp_migrate.training.steps import Step, is_one
 
 
 @dataclass(eq=False, slots=True)
@@ -58,7 +58,8 @@ class _Finder:
         self._unit = unit
         self._trained = {b.function for b in [*unit.backwards, *unit.probes]}
         self._turns = turns_of(unit.project)
-        self.helpers = self._step_only()
+        self._only = self._step_only()
+        self.helpers = [*self._only, *filter(self._leaves_some, self._training())]
 
     def _step_only(self) -> list[Function]:
         """Return the functions that step, themselves or by such a function, and run no backward."""
@@ -71,6 +72,27 @@ class _Finder:
             found[function] = None
             stack += [site.function for site in self._unit.project.callers(function)]
         return list(found)
+
+    def _training(self) -> list[Function]:
+        """Return the functions that run a backward themselves, and step behind it."""
+        found = dict.fromkeys(s.function for s in self._unit.live_steps())
+        return [f for f in found if f.node is not None and f not in self._only]
+
+    def _leaves_some(self, function: Function) -> bool:
+        """Tell whether all that a function steps comes behind its backward passes, one of which feeds further optimizers."""
+        own = list(self._unit.live_backwards(function))
+        if not own or len(list(self._backwards(function))) != len(own):
+            return False
+        steps = self._unit.live_steps(function)
+        if any(
+            may_follow(self._unit.project, function, s.call, b.node) for s in steps for b in own
+        ):
+            return False
+        return any(
+            not any(is_one(self._unit.project, function.module, o, s.optimizer) for s in steps)
+            for b in own
+            for o in b.optimizers
+        )
 
     def _backwards(self, function: Function, *, gone: bool = False) -> Iterator[ast.AST]:
         """Yield what runs a backward in a function, with `gone` also in arms that go."""
@@ -93,6 +115,8 @@ class _Finder:
     def steps(self, helper: Function, site: CallSite) -> list[Step]:
         """Return the steps that a call takes, each of the optimizer as the caller names it, or of the call itself."""
         module, anchor = site.function.module, self.anchor(site)
+        if anchor is module.tree.statement(site.call):
+            anchor = anchored(self._unit, site)
         own = self._unit.live_steps(helper)
         named = [step.text for s in own if (step := seen(self._unit, s, site)) is not None]
         optimizers = [ast.parse(text, mode="eval").body for text in named]
@@ -103,16 +127,14 @@ class _Finder:
     def is_shared(self, helper: Function, site: CallSite) -> bool:
         """Tell whether a call of a helper steps on gradients of a backward that the step of another optimizer needs too."""
         tree = site.function.module.tree
-        if self.anchor(site) is not tree.statement(site.call):
+        if helper in self._only and self.anchor(site) is not tree.statement(site.call):
             return True
         backwards = list(self._backwards(site.function, gone=True))
         for other in self._steps(site.function):
             if other is site.call or self._is_again(helper, site, other):
                 continue
-            if any(
-                runs_before(self._unit.project, site.function, one, two, backwards)
-                for one, two in ((other, site.call), (site.call, other))
-            ):
+            ways = [(site.call, other), *([(other, site.call)] if helper in self._only else [])]
+            if any(runs_before(self._unit.project, site.function, *w, backwards) for w in ways):
                 return True
         return False
 

@@ -13,7 +13,7 @@ from amp_migrate.training.beliefs import COLLECTS
 from amp_migrate.training.bindings import is_generator, returned
 from amp_migrate.training.named import Groups
 from amp_migrate.training.objects import Objects
-from amp_migrate.training.origins.reaching import Body, Reaching
+from amp_migrate.training.origins.reaching import Body, Reaching, own_part
 from amp_migrate.training.origins.walk import Origin
 
 _NOTHING: frozenset[int] = frozenset()
@@ -87,7 +87,9 @@ class Collected:
     def _as_items(self) -> Iterator[tuple[Groups, Given]]:
         for module, node in self._project.nodes(ast.Subscript):
             value = getattr(module.tree.statement(node), "value", None)
-            if isinstance(node.ctx, ast.Store) and isinstance(value, ast.expr):
+            if not isinstance(node.ctx, ast.Store) or own_part(self._body(module, node), node):
+                continue  # what a read of a part may hold, the control flow tells
+            if isinstance(value, ast.expr):
                 given = Given(module, value, node.value)
                 yield self._objects.groups(module, node.value), given
 

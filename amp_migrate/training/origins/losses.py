@@ -19,7 +19,7 @@ from amp_migrate.training.objects import COPY, Objects
 from amp_migrate.training.origins.called_lambdas import CalledLambdas
 from amp_migrate.training.origins.collected import Collected, item
 from amp_migrate.training.origins.deferred import Deferred
-from amp_migrate.training.origins.reaching import Body, Reaching
+from amp_migrate.training.origins.reaching import Body, Reaching, part_before
 from amp_migrate.training.origins.scale import Scale
 from amp_migrate.training.origins.walk import Origin, Place, Step, Walk
 from amp_migrate.training.types.settled import (
@@ -129,6 +129,9 @@ class Losses:
         if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Load):
             if made := item(self._project, self.reached, where, part):
                 return Step((), made)
+        if isinstance(part, ast.Subscript | ast.Attribute) and isinstance(part.ctx, ast.Load):
+            if stored := part_before(where, self.graph(where), part):
+                return Step((), stored)
         run: set[int] = set()
         onward: list[Origin] = []
         results: list[Origin] = []

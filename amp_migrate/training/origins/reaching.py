@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from amp_migrate.facts.paths import arguments_of
-from amp_migrate.flow import Graphs
+from amp_migrate.facts.variables import Variable, variable
+from amp_migrate.flow import Graph, Graphs
 from amp_migrate.flow.cfg.points import Kind as PointKind
 from amp_migrate.flow.cfg.points import Point
 from amp_migrate.project import Anonymous, Function, Module, Project
@@ -14,6 +15,7 @@ from amp_migrate.project.once import once
 from amp_migrate.project.rounds import graphs
 from amp_migrate.training.bindings import bound_value, unpacked
 from amp_migrate.training.objects import Objects
+from amp_migrate.training.origins.walk import Origin
 
 Body = Callable[[Module, ast.AST], Function]
 Held = ast.expr | ast.arg | None
@@ -98,3 +100,36 @@ def _parameter(function: Function, name: str) -> ast.arg | None:
     if owner is None:
         return None
     return next((a for a in arguments_of(owner.args) if a.arg == name), None)
+
+
+def part_before(function: Function, graph: Graph, node: ast.expr) -> list[Origin]:
+    """Return what may have been stored last in a part of a collection before it is read there: ``bag["loss"]``.
+
+    Nothing, where other code may reach the collection.
+    """
+    held = own_part(function, node)
+    if held is None:
+        return []
+    stores = {point: value for n, value in _stored(held) for point in graph.at(n, PointKind.STORE)}
+    found = graph.nearest_before(node, lambda point: point in stores or point is graph.entry)
+    values = [stores.get(point, held.made) for point in found]
+    return [Origin(function, value) for value in values if value is not None]
+
+
+def own_part(function: Function, node: ast.expr) -> Variable | None:
+    """Return the part of a collection that serves as a variable of one function, which stores it by plain assignments."""
+    scopes = function.module.scopes
+    held = variable(scopes, node)
+    if held is None or not held.part or held.scope is not function.scope:
+        return None
+    own = all(scopes.scope_of(place) is function.scope for place in held.places)
+    return held if own and all(value is not None for _, value in _stored(held)) else None
+
+
+def _stored(held: Variable) -> Iterator[tuple[ast.expr, ast.expr | None]]:
+    """Yield where a part is stored, with what a plain assignment gives it; None for any other statement."""
+    for place in held.places:
+        if not isinstance(getattr(place, "ctx", None), ast.Load):
+            up = held.scopes.tree.parent(place)
+            plain = isinstance(up, ast.Assign) and up.targets == [place]
+            yield place, up.value if plain and isinstance(up, ast.Assign) else None
