@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from amp_migrate.facts.below import behind_docstring
 from amp_migrate.facts.paths import YIELDS, defs, path, same, uses, variables
 from amp_migrate.plain.write import Piece, filling
 from amp_migrate.project import CallSite, Function, Module, Project
@@ -67,7 +68,7 @@ def _renamed(part: ast.expr, names: Mapping[str, str]) -> dict[ast.expr, str]:
 def behind(project: Project, module: Module) -> Iterator[Behind]:
     """Yield the clips that end functions of a file whose calls are all seen in it."""
     for function in module.functions.values():
-        if function.node is None or not _scales(project, function):
+        if function.node is None or not _does_more(project, function):
             continue
         found = _last(project, function)
         pieces = _at_calls(project, function, *found) if found is not None else None
@@ -83,7 +84,10 @@ def free(found: Behind, pieces: Collection[Piece]) -> bool:
     return all(lines.isdisjoint(range(p.span.line, p.span.end_line + 1)) for p in pieces)
 
 
-def _scales(project: Project, function: Function) -> bool:
+def _does_more(project: Project, function: Function) -> bool:
+    """Tell whether a function scales a loss, or does something else that must not move with its clip."""
+    if isinstance(function.node, ast.FunctionDef) and len(behind_docstring(function.node)) > 1:
+        return True
     calls = (node for node in function.own_nodes if isinstance(node, ast.Call))
     return any(scales_loss(project, function.module, call) for call in calls)
 

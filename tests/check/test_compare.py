@@ -49,6 +49,7 @@ from check.elsewhere.nested import NESTED
 from check.elsewhere.passed import PASSED, PASSED_UNTOLD
 from check.elsewhere.placeholders import PLACEHOLDERS
 from check.elsewhere.shared_weights import SHARED_WEIGHTS
+from check.elsewhere.taken_along import TAKEN_ALONG
 from check.elsewhere.turned_off import TURNED_OFF
 from check.elsewhere.whole_results import WHOLE_RESULTS
 from check.flags.anew import ANEW
@@ -114,7 +115,7 @@ EVERY = (
     *UNASKED, *WEIGHTS, *STATIC_ARMS, ASKED_BY_CALL, *SET_BEHIND, *CLIPPED_SCALED, *SETTLED,
     *IN_TURN, *LOADED_SCALE, *OTHER_NETWORKS, *TURNED_FLAGS, *OBJECTS_THAT_STOP, *ANSWERS, *RECORDED, *HALVED_FLAGS, *HOOKS,
     *NOT_THERE_YET, *LOOKED_UP, *ASKED_AT_RUN_TIME, *BROUGHT_OPTIMIZERS, *LEFT_WIDE, *MAPPED, *CLEARED_BEHIND, *SCALES_IN_DICTS,
-    *JOINED_FLAGS, *NETWORKS_BY_NAME,
+    *JOINED_FLAGS, *NETWORKS_BY_NAME, *TAKEN_ALONG,
 )  # fmt: skip
 
 

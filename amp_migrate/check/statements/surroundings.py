@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from functools import cached_property
 from itertools import pairwise
 
-from amp_migrate.check.events.claims import Claims
+from amp_migrate.check.events.claims import MOVED, Claims
 from amp_migrate.check.events.labels import Does
 from amp_migrate.check.events.sides import Key, Side, changed, key
 from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.check.statements.alike import Alike
 from amp_migrate.check.statements.parts import anchor
+from amp_migrate.check.statements.telling import passes_on
 from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import defs, uses
 from amp_migrate.project import Function
@@ -28,6 +29,7 @@ _NAMES = ast.Name | ast.Attribute
 _BRANCHES = ast.If | ast.While | ast.IfExp
 _LOOP = "for "
 _MOVES = "runs under other tests than before:"
+_TELLS = "tells of more than gradients, and runs under other tests than before:"
 _ASKS = "runs under a test that was not around it:"
 _ORDER = "stands in front of what it stood behind:"
 _CROSSES = "stands on the other side of what it reads:"
@@ -71,6 +73,8 @@ class _Pair:
         was, now = _single(self._before), _single(self._after)
         for text in was.keys() & now.keys():
             if self._claimed(was[text]) or self._happens(was[text]):
+                if self._takes_along(was[text], now[text]):
+                    yield self._differs(f"`{text}` {_TELLS}", was[text], now[text])
                 continue
             one, other = _around(self._before, was[text]), _around(self._after, now[text])
             names = self._introduced | self._stored
@@ -85,6 +89,14 @@ class _Pair:
         yield from self._asking()
         yield from self._reordered(was, now)
         yield from self._crossed(was, now)
+
+    def _takes_along(self, before: ast.stmt, after: ast.stmt) -> bool:
+        """Tell whether a clip that a rule moves under another test takes along what a function does beside it."""
+        place = Place(self._before.module.path, before.lineno)
+        if not any(c.code in MOVED and c.is_of(place) for c in self._claims.every):
+            return False
+        under = _around(self._before, before) != _around(self._after, after)
+        return under and passes_on(self._old, before)
 
     def _told(self, one: _Around, other: _Around) -> tuple[_Around, _Around]:
         """Return the tests and loops around a statement before and after, without those that are written anew for AMP."""

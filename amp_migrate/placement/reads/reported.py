@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable, Iterator
 
-from amp_migrate.facts.paths import MUTATORS, all_given, called_alone, tail, walk
+from amp_migrate.facts.paths import MUTATORS, all_given, called_alone, root, tail, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.gradients import Use, reads
@@ -19,6 +19,7 @@ from amp_migrate.training.beliefs import READS_GRADIENTS
 from amp_migrate.training.bindings import values_of
 from amp_migrate.training.events import Kind
 from amp_migrate.training.reads.gradients import Gradients
+from amp_migrate.training.reads.magnitude import derived
 from amp_migrate.training.steps import Step, boundary
 
 _REPORTERS = frozenset(
@@ -133,6 +134,41 @@ def tells_more(
     )
     given = (v for name in names if name.id not in norms for v in values_of(module, name))
     return any(isinstance(part, ast.Call) for value in given for part in walk(value))
+
+
+def helpers_tell_more(unit: Unit, stmt: ast.stmt) -> bool:
+    """Tell whether a helper that a statement runs reports or collects what it is given, as a loss, beside what it reads of gradients."""
+    return any(
+        _passes_on(unit, helper, node)
+        for helper in _helpers(unit, walk(stmt))
+        for node in helper.own_nodes
+        if isinstance(node, ast.Call) and tail(node) in _REPORTERS | MUTATORS
+    )
+
+
+def _passes_on(unit: Unit, helper: Function, teller: ast.Call) -> bool:
+    """Tell whether a call in a helper passes on a computed value that is not what the helper read of gradients."""
+    module, project = helper.module, unit.project
+    events = program_of(project).training.of(helper).items()
+    reading = [node for node, held in events if any(e.kind is Kind.READ_GRAD for e in held)]
+    known = derived(helper, reading)
+    if root(teller.func) in known:
+        return False
+    names = (n for given in all_given(teller) for n in walk(given) if isinstance(n, ast.Name))
+    for name in names:
+        bound = module.scopes.bound(name)
+        if name.id in known:
+            continue
+        values = list(values_of(module, name))
+        if any(isinstance(b, ast.arg) for b in bound) and name.id in helper.parameters.names:
+            for got in project.received(helper, name.id):
+                if got.node is not None:
+                    own = got.function.module
+                    held = values_of(own, got.node) if isinstance(got.node, ast.Name) else ()
+                    values += [got.node, *held]
+        if any(isinstance(part, ast.Call) for value in values for part in walk(value)):
+            return True
+    return False
 
 
 def _helpers(unit: Unit, nodes: Iterable[ast.AST]) -> set[Function]:

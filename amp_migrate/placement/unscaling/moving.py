@@ -10,7 +10,13 @@ from amp_migrate.facts.paths import defs, uses
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.gradients import Use
-from amp_migrate.placement.reads.reported import does_more, tells, tells_more, unseen_reader
+from amp_migrate.placement.reads.reported import (
+    does_more,
+    helpers_tell_more,
+    tells,
+    tells_more,
+    unseen_reader,
+)
 from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.placement.windows.certain import may_be_untrained
 from amp_migrate.placement.windows.skipped import accumulates
@@ -122,7 +128,8 @@ class Across:
         read = {use.node for use in self.outside}
         norms = {name for use in self.outside for name in defs(use.statement)}
         for stmt in telling:
-            if tells_more(self.step.module, stmt, read, norms):
+            own = tells_more(self.step.module, stmt, read, norms)
+            if own or helpers_tell_more(self.unit, stmt):
                 raise self._cannot(stmt, _OTHER, _MOVE)
 
     def _ahead(self, steps: list[Step]) -> ast.stmt:

@@ -41,9 +41,10 @@ class Answers:
         return _Put(places).put(test)
 
     def _numbers(self, test: ast.expr) -> dict[ast.expr, ast.expr]:
-        """Return the constants of files and classes in a test that counts, each with its number."""
-        parts = [n for n in every(test) if isinstance(n, ast.Name | ast.Attribute)]
-        counts = any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod) for n in every(test))
+        """Return the constants of files and classes in a test that counts, each with its number, but for what it counts by."""
+        counts = [n for n in every(test) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod)]
+        by = {part for n in counts for part in every(n.right)}
+        parts = [n for n in every(test) if isinstance(n, ast.Name | ast.Attribute) and n not in by]
         found: dict[ast.expr, ast.expr] = {}
         for part in parts if counts else ():
             function = self._function(part)

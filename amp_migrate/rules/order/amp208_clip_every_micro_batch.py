@@ -80,7 +80,8 @@ def _behind_calls(context: Context) -> Iterator[Decision]:
             held = (s for s in module.tree.nodes(ast.Expr) if module.tree.span(s) in gone)
             statements = sorted(held, key=module.tree.span)
             function = context.unit.project.function_of(module, statements[0])
-            if function in context.unit.functions:
+            above = (site.function for site in context.unit.project.callers(function))
+            if not {function, *above}.isdisjoint(context.unit.functions):
                 message = f"the clip at the end of {function.qualname}() goes on behind its calls"
                 edits = [Drop(module.tree.span(s)) for s in statements if not context.is_gone(s)]
                 yield decision(RULE, Status.ROUTINE, module, statements[0], message, edits)

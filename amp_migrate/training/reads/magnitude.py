@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from amp_migrate.facts.closure import spread
+from amp_migrate.facts.closure import closure, spread
 from amp_migrate.facts.constants import number
-from amp_migrate.facts.paths import argument, spreads, tail
+from amp_migrate.facts.paths import argument, spreads, stored, tail, variables
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import KNOWS_NO_SCALE, reduces
 from amp_migrate.training.bindings import values_of
@@ -135,3 +135,34 @@ def is_given_back(module: Module, call: ast.Call) -> bool:
 
 def _is_zero(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value in (0, None)
+
+
+def derived(function: Function, reading: Iterable[ast.AST]) -> set[str]:
+    """Return the names that hold what some nodes of a function read, or what is computed of that."""
+    tree = function.module.tree
+    statements = {tree.statement(node) for node in reading}
+    first = {name for one in statements for name in _bound(one)}
+    binding = [(_bound(n), _computed_of(n)) for n in function.own_nodes]
+
+    def onward(name: str) -> Iterator[str]:
+        for bound, read in binding:
+            if name in read:
+                yield from bound
+
+    return set(closure(first, onward))
+
+
+def _bound(node: ast.AST) -> set[str]:
+    if isinstance(node, ast.Assign):
+        return {name for target in node.targets for name in stored(target)}
+    if isinstance(node, ast.AugAssign | ast.AnnAssign | ast.For | ast.comprehension):
+        return stored(node.target)
+    return set()
+
+
+def _computed_of(node: ast.AST) -> set[str]:
+    if isinstance(node, ast.For | ast.comprehension):
+        return variables(node.iter)
+    if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) and node.value is not None:
+        return variables(node.value)
+    return set()
