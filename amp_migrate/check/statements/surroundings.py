@@ -100,6 +100,8 @@ class _Pair:
 
     def _told(self, one: _Around, other: _Around) -> tuple[_Around, _Around]:
         """Return the tests and loops around a statement before and after, without those that are written anew for AMP."""
+        if one == other:
+            return one, other
         gone = {a for a in one if a[0] in self._of_apex or self._loops(a, self._gone)}
         come = {a for a in other if self._is_new(a, self._introduced)}
         loops = [sum(a[0].startswith(_LOOP) for a in some) for some in (gone, come)]
