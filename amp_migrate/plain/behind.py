@@ -114,6 +114,8 @@ def _within(project: Project, module: Module, last: ast.stmt) -> ast.stmt:
 def _last(project: Project, function: Function) -> tuple[tuple[ast.Expr, ...], _Clip] | None:
     """Return the clips that a function always ends with, and what they are as one call."""
     last = _end(project, function)
+    if not isinstance(last, ast.Expr | ast.If) or not _clips(project, function, last):
+        return None
     made = [
         node
         for node in function.own_nodes
@@ -128,6 +130,11 @@ def _last(project: Project, function: Function) -> tuple[tuple[ast.Expr, ...], _
     if isinstance(last, ast.Expr) and [last.value] == made:
         return (last,), _Clip(made[0])
     return None
+
+
+def _clips(project: Project, function: Function, last: ast.stmt) -> bool:
+    calls = (node for node in ast.walk(last) if isinstance(node, ast.Call))
+    return any(clips(project, function.module, call) for call in calls)
 
 
 def _is_plain(statement: ast.stmt) -> bool:

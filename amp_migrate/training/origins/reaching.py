@@ -118,9 +118,15 @@ def part_before(function: Function, graph: Graph, node: ast.expr) -> list[Origin
 
 def own_part(function: Function, node: ast.expr) -> Variable | None:
     """Return the part of a collection that serves as a variable of one function, which stores it by plain assignments."""
-    scopes = function.module.scopes
+    scopes, base = function.module.scopes, node
+    while isinstance(base, ast.Attribute | ast.Subscript):
+        base = base.value
+    if not isinstance(base, ast.Name) or scopes.owner(base) is not function.scope:
+        return None
+    if any(isinstance(bound, ast.arg | ast.alias) for bound in scopes.bound(base)):
+        return None  # what is handed in or imported
     held = variable(scopes, node)
-    if held is None or not held.part or held.scope is not function.scope:
+    if held is None or not held.part:
         return None
     own = all(scopes.scope_of(place) is function.scope for place in held.places)
     return held if own and all(value is not None for _, value in _stored(held)) else None
