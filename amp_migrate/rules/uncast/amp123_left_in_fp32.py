@@ -37,6 +37,7 @@ from amp_migrate.autocast.disabled import Disabled
 from amp_migrate.autocast.spared.copies import Copied, copied
 from amp_migrate.autocast.spared.statements import Spared, spared
 from amp_migrate.autocast.spared.unlisted import left_by_o1
+from amp_migrate.flow.condition import speller
 from amp_migrate.placement.finding.networks import casts_these_alone
 from amp_migrate.plan.cannot import place_of
 from amp_migrate.plan.model import Decision, Edit, ReplaceExpression, Status, Wrap
@@ -144,7 +145,7 @@ def _levels(context: Context, high: list[Site]) -> tuple[str, str]:
     site = high[0]
     given = options[site].arguments.get("opt_level")
     known = isinstance(given, ast.Name | ast.Attribute | ast.Subscript)
-    name = site.module.tree.segment(given) if given is not None and known else ""
+    name = speller(site.module.tree)(given) if given is not None and known else ""
     return f"where `{name or 'opt_level'}` is {levels}", name
 
 
