@@ -244,8 +244,16 @@ def _outside(course: Course, step: Step, found: list[Use]) -> list[Use]:
     """Return the reads that do not stand within the test around their step, nor under one of the same truth."""
     limit = _limit(course, step)
     outside = [u for u in found if limit is not None and not inside(step.tree, u.statement, limit)]
-    calls = [other.call for other in course.alike(step)] if outside else []
+    alike = course.alike(step) if outside else []
+    calls = [_taken_at(s) for s in alike]
     return [u for u in outside if not course.always_comes(u.node, calls)]
+
+
+def _taken_at(step: Step) -> ast.expr:
+    """Return what a step is over with: itself, or where a loop over optimizers begins that steps each."""
+    loop = step.anchor
+    each = isinstance(loop, ast.For) and step.tree.statement(step.call) in loop.body
+    return loop.iter if each and isinstance(loop, ast.For) else step.call
 
 
 def _before_any(course: Course, result: Unscale, steps: list[Step]) -> Unscale:
