@@ -21,7 +21,7 @@ from amp_migrate.protocol.certain.remade import RemadeMachine
 from amp_migrate.protocol.code.program import Program, program_of
 from amp_migrate.protocol.code.programs import Programs, Span
 from amp_migrate.protocol.faults import Breach, Fault, Place
-from amp_migrate.protocol.gradients import GradientMachine
+from amp_migrate.protocol.gradients import GradientMachine, waits_unscaled
 from amp_migrate.protocol.placeholder import replaced, stale
 from amp_migrate.protocol.run.blind import Search, may_tell
 from amp_migrate.protocol.run.memory import Memory
@@ -62,6 +62,8 @@ def faults_of(program: Program) -> list[Fault]:
         found.setdefault(_key(fault), fault)
     for fault in _scalers(part, programs, search, off):
         found.setdefault(_key(fault), fault)
+    for fault in _unfinished(part, programs, search, off):
+        found.setdefault(_key(fault), fault)
     for fault in _remade(part, programs):
         found.setdefault(_key(fault), fault)
     for fault in _casts(program, memory, Search(program, memory)):
@@ -93,6 +95,28 @@ def _scalers(
         yield from never_updated(program, scaler.number)
         if homes:
             yield from search.told(anyhow, machine, homes).faults()
+
+
+def _unfinished(
+    program: Program, programs: Programs, search: Search, off: frozenset[int]
+) -> Iterator[Fault]:
+    """Yield the `unscale_` of functions that code out of sight runs round by round, where one may end without step and update."""
+    objects = program.training.objects
+    for optimizer in objects.optimizers:
+        number = optimizer.number
+        scalers = frozenset(s.number for s in objects.scalers if number in s.optimizers)
+        entries = programs.whole(number) if scalers else ()
+        alone = len(objects.optimizers) == 1
+        machine = switched(GradientMachine(number, scalers, alone), scalers & off)
+        run = search.apart(machine, Span(entries))
+        if not entries or (not run.breached() and not run.summaries):
+            continue
+        for key, summary in run.summaries.items():
+            begins = (key.function, True) in entries and key.state.machine in machine.starts(True)
+            if begins and any(waits_unscaled(state.machine) for state in summary.exits):
+                for node in programs.unscaling(number, key.function):
+                    place = Place(program.project.module_of(node).path, node.lineno)
+                    yield Fault(Breach.UNSCALED_TWICE, place, (place,))
 
 
 def _remade(program: Program, programs: Programs) -> Iterator[Fault]:

@@ -88,6 +88,12 @@ _AFTER_PLAIN = {
 }
 
 
+def waits_unscaled(state: Hashable) -> bool:
+    """Tell whether gradients are unscaled in a state, and nothing has stepped on them since."""
+    inner = getattr(state, "state", state)
+    return isinstance(inner, State) and inner.stage is Stage.UNSCALED and inner.grad is Grad.TRUE
+
+
 class GradientMachine(Unmoved):
     """Follows one optimizer by its number.
 

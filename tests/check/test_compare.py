@@ -49,7 +49,6 @@ from check.elsewhere.nested import NESTED
 from check.elsewhere.passed import PASSED, PASSED_UNTOLD
 from check.elsewhere.placeholders import PLACEHOLDERS
 from check.elsewhere.shared_weights import SHARED_WEIGHTS
-from check.elsewhere.taken_along import TAKEN_ALONG
 from check.elsewhere.turned_off import TURNED_OFF
 from check.elsewhere.whole_results import WHOLE_RESULTS
 from check.flags.anew import ANEW
@@ -84,6 +83,8 @@ from check.quiet.objects_that_stop import OBJECTS_THAT_STOP
 from check.quiet.other_networks import OTHER_NETWORKS
 from check.quiet.recorded import RECORDED
 from check.quiet.turned_flags import TURNED_FLAGS
+from check.repeated.hooks_run_again import HOOKS_RUN_AGAIN
+from check.repeated.taken_along import TAKEN_ALONG
 from check.trainings.accepted import ACCEPTED
 from check.trainings.across_files import ACROSS_FILES
 from check.trainings.claimed import CLAIMED
@@ -115,7 +116,7 @@ EVERY = (
     *UNASKED, *WEIGHTS, *STATIC_ARMS, ASKED_BY_CALL, *SET_BEHIND, *CLIPPED_SCALED, *SETTLED,
     *IN_TURN, *LOADED_SCALE, *OTHER_NETWORKS, *TURNED_FLAGS, *OBJECTS_THAT_STOP, *ANSWERS, *RECORDED, *HALVED_FLAGS, *HOOKS,
     *NOT_THERE_YET, *LOOKED_UP, *ASKED_AT_RUN_TIME, *BROUGHT_OPTIMIZERS, *LEFT_WIDE, *MAPPED, *CLEARED_BEHIND, *SCALES_IN_DICTS,
-    *JOINED_FLAGS, *NETWORKS_BY_NAME, *TAKEN_ALONG,
+    *JOINED_FLAGS, *NETWORKS_BY_NAME, *TAKEN_ALONG, *HOOKS_RUN_AGAIN,
 )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Collection, Iterable
 from functools import cached_property
 from typing import NamedTuple
@@ -10,9 +11,10 @@ from amp_migrate.facts.closure import closure
 from amp_migrate.modules.model import Module
 from amp_migrate.project import Function
 from amp_migrate.project.programs import beside, files_of
+from amp_migrate.project.reach import reachable
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.contexts import is_off
-from amp_migrate.training.events import Kind
+from amp_migrate.training.events import Event, Kind
 
 Entry = tuple[Function, bool]
 """A function where programs begin, and whether code out of reach calls it."""
@@ -44,6 +46,35 @@ class Programs:
         above = self._above_all(self._steps.get(n, named.get(n, set())) for n in numbers)
         made = [objects.made_in(number) for number in numbers]
         return self._span(above, set().union(*made) if all(made) else set())
+
+    def whole(self, number: int) -> tuple[Entry, ...]:
+        """Return the functions called by code out of reach that run a backward, and all steps of an optimizer behind it."""
+        steps = self._steps.get(number, set())
+        called = [e for e in self._program.entries if e[1] and e[0].node is not None]
+        return tuple(
+            entry
+            for entry in called
+            if steps
+            and steps <= (ran := self._below(entry[0]))
+            and any(e.kind is Kind.BACKWARD for f in ran for e in self._events(f))
+        )
+
+    def unscaling(self, number: int, function: Function) -> list[ast.Call]:
+        """Return the calls of `unscale_` for an optimizer that a function runs."""
+        return [
+            event.node
+            for ran in self._below(function)
+            for event in self._events(ran)
+            if event.kind is Kind.UNSCALE and number in (event.optimizers or {number})
+            if isinstance(event.node, ast.Call)
+        ]
+
+    def _below(self, function: Function) -> set[Function]:
+        return {function, *reachable(self._program.project, function)}
+
+    def _events(self, function: Function) -> Iterable[Event]:
+        held = self._program.training.by_function.get(function, {})
+        return (event for some in held.values() for event in some)
 
     def of_scaler(self, number: int) -> Span:
         """Return the entries behind which an event is of a GradScaler, all of them if there is none."""
