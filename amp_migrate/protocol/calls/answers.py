@@ -43,8 +43,9 @@ class Answers:
     def _numbers(self, test: ast.expr) -> dict[ast.expr, ast.expr]:
         """Return the constants of files and classes in a test that counts, each with its number, but for what it counts by."""
         counts = [n for n in every(test) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod)]
-        by = {part for n in counts for part in every(n.right)}
-        parts = [n for n in every(test) if isinstance(n, ast.Name | ast.Attribute) and n not in by]
+        by = {path(part) for n in counts for part in every(n.right)}
+        named = (n for n in every(test) if isinstance(n, ast.Name | ast.Attribute))
+        parts = [n for n in named if path(n) not in by]
         found: dict[ast.expr, ast.expr] = {}
         for part in parts if counts else ():
             function = self._function(part)
