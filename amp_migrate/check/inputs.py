@@ -17,7 +17,7 @@ from amp_migrate.flow.assumption import NOTHING
 from amp_migrate.project import Function
 from amp_migrate.project.programs import beside
 from amp_migrate.training.bindings import spelt_out
-from amp_migrate.training.reads.gradients import Gradients
+from amp_migrate.training.gradients.used import Gradients
 
 RESCALED = (
     "is the gradient of an input, which is multiplied by the loss scale now and was not under Apex:"

@@ -17,7 +17,7 @@ from amp_migrate.project import CallSite, Function, Module, Project
 from amp_migrate.source.span import Span
 from amp_migrate.training.bindings import bound_value
 from amp_migrate.training.contexts import Context, context, scales_loss
-from amp_migrate.training.reads.gradients import clips
+from amp_migrate.training.gradients.used import clips
 
 _AROUND = (ast.Call, ast.keyword, ast.Tuple, ast.Attribute, ast.BinOp, ast.Subscript)
 _HOLDING = (ast.Expr, ast.Assign, ast.AugAssign)

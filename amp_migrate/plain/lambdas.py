@@ -15,7 +15,7 @@ from amp_migrate.facts.scopes import assigned
 from amp_migrate.plain.write import Piece
 from amp_migrate.project import Module, Project
 from amp_migrate.source.span import Span
-from amp_migrate.training.reads.gradients import clips
+from amp_migrate.training.gradients.used import clips
 
 _TRAINING = ("backward", "step")
 _Place = tuple[Module, ast.AST]

@@ -12,8 +12,8 @@ from typing import TypeVar
 
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.events import Event, trains
+from amp_migrate.training.gradients.kept import KEEPING, moment
 from amp_migrate.training.origins.reaching import Body
-from amp_migrate.training.reads.kept import KEEPING, moment
 from amp_migrate.training.reads.writes import Writing
 
 Held = Mapping[ast.AST, tuple[Event, ...]]

@@ -13,21 +13,22 @@ from amp_migrate.training.beliefs import RUNS_NO_FORWARD
 from amp_migrate.training.bindings import base_made, bases, one_name
 from amp_migrate.training.events import Event, Kind
 from amp_migrate.training.forwards.sharing import Sharing
+from amp_migrate.training.gradients.changed import is_put, named
+from amp_migrate.training.gradients.kept import KEEPING
+from amp_migrate.training.gradients.magnitude import is_given_back, limit, times_scale
+from amp_migrate.training.gradients.used import Gradients, absent, clips, takes_gradient
+from amp_migrate.training.gradients.whole import Whole
 from amp_migrate.training.happening import Happening
 from amp_migrate.training.named import sets_scale
 from amp_migrate.training.objects import Objects
 from amp_migrate.training.origins.losses import Losses
 from amp_migrate.training.origins.reaching import Body, optimizers_read
 from amp_migrate.training.reads.fresh import Fresh
-from amp_migrate.training.reads.gradients import Gradients, absent, clips, takes_gradient
-from amp_migrate.training.reads.kept import KEEPING
-from amp_migrate.training.reads.magnitude import is_given_back, limit, times_scale
 from amp_migrate.training.reads.own import Own
 from amp_migrate.training.reads.parts import Parts
 from amp_migrate.training.reads.refusing import RECORDS, Refusing
 from amp_migrate.training.reads.runs import Runs
 from amp_migrate.training.reads.unseen import Unseen, is_known
-from amp_migrate.training.reads.whole import Whole, is_picked
 from amp_migrate.training.reads.writes import Writes, Writing
 from amp_migrate.training.steps import runs_backward
 
@@ -61,6 +62,8 @@ class Training(Happening):
         }
 
     def _events(self, function: Function, node: Writing) -> Iterator[Event]:
+        for gradient, name in named(function.module, node):
+            yield from self._changed(function, node, gradient, name)
         if not isinstance(node, ast.Call):
             if isinstance(node, ast.Attribute) and node.attr == "grad":
                 yield from self._grad(function, node)
@@ -273,23 +276,18 @@ class Training(Happening):
             name = one_name(function.module, node.value)
             read = Event(Kind.READ_GRAD, node, self.objects.training(owners), network=name)
             yield from _reads(read, self._whole.in_turn(function.module, node, node.value))
-        elif use in KEEPING or (use is not None and not self._is_part(function, node)):
+        elif use in KEEPING or (use is not None and not self._whole.is_part(function.module, node)):
             yield Event(KEEPING.get(use, Kind.ZERO_GRAD), node, self.objects.training(owners))
-        if self._gradients.is_changed(function, node):
-            apart = self._gradients.is_put(function.module, node)
-            kind = Kind.PUT_GRAD if apart else Kind.CHANGE_GRAD
-            yield Event(kind, node, self.objects.training(owners))
+        yield from self._changed(function, node, node, node)
 
-    def _is_part(self, function: Function, gradient: ast.Attribute) -> bool:
-        """Tell whether a gradient is that of one parameter of a trained network, spelt out from there, or picked by name."""
-        if is_picked(function.module, gradient):
-            return True
-        node = gradient.value
-        while isinstance(node, ast.Attribute):
-            node = node.value
-            if self.objects.training(self.objects.groups(function.module, node)):
-                return True
-        return False
+    def _changed(
+        self, function: Function, node: Writing, gradient: ast.Attribute, name: ast.expr
+    ) -> Iterator[Event]:
+        """Yield that a gradient, or a name that holds it, is changed at a node."""
+        if self._gradients.is_changed(function, gradient, name):
+            kind = Kind.PUT_GRAD if is_put(function.module, name) else Kind.CHANGE_GRAD
+            owners = self.objects.owners(function.module, gradient.value)
+            yield Event(kind, node, self.objects.training(owners))
 
 
 def _reads(read: Event, whole: frozenset[int]) -> Iterator[Event]:

@@ -15,7 +15,7 @@ from amp_migrate.placement.reads.zeroing import (
     lost_windows,
 )
 from amp_migrate.placement.windows.counting import counts
-from amp_migrate.training.reads.gradients import Gradients
+from amp_migrate.training.gradients.used import Gradients
 from tests.placement.training import BACKWARD, FORWARD, HEAD, START, Training, looped, stepped
 from tests.project.helpers import Case
 

@@ -18,8 +18,8 @@ from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.beliefs import APEX_STATE, PARAMETERS, READS_GRADIENTS
 from amp_migrate.training.contexts import scales_loss
 from amp_migrate.training.events import Kind
+from amp_migrate.training.gradients.magnitude import unscaled
 from amp_migrate.training.named import sets_scale
-from amp_migrate.training.reads.magnitude import unscaled
 from amp_migrate.training.steps import runs_backward
 
 

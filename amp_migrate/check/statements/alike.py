@@ -15,7 +15,7 @@ from amp_migrate.facts.paths import all_given, tail
 from amp_migrate.project import Function
 from amp_migrate.training import contexts
 from amp_migrate.training.beliefs import READS_GRADIENTS
-from amp_migrate.training.reads.magnitude import unscaled
+from amp_migrate.training.gradients.magnitude import unscaled
 
 _HOLD = ast.Return | ast.Assign | ast.AnnAssign | ast.keyword | ast.NamedExpr
 

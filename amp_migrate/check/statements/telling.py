@@ -11,7 +11,7 @@ from amp_migrate.project import Function
 from amp_migrate.project.reach import reached_by
 from amp_migrate.training.bindings import values_of
 from amp_migrate.training.events import Kind
-from amp_migrate.training.reads.magnitude import derived
+from amp_migrate.training.gradients.magnitude import derived
 
 
 def passes_on(side: Side, statement: ast.stmt) -> bool:

@@ -11,7 +11,7 @@ from amp_migrate.project import Function
 from amp_migrate.project.reach import reachable, upwards
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.events import Kind
-from amp_migrate.training.reads.magnitude import limit
+from amp_migrate.training.gradients.magnitude import limit
 
 _Clips = Mapping[ast.Call, Function]
 

@@ -18,8 +18,8 @@ from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.beliefs import READS_GRADIENTS
 from amp_migrate.training.bindings import values_of
 from amp_migrate.training.events import Kind
-from amp_migrate.training.reads.gradients import Gradients
-from amp_migrate.training.reads.magnitude import derived
+from amp_migrate.training.gradients.magnitude import derived
+from amp_migrate.training.gradients.used import Gradients
 from amp_migrate.training.steps import Step, boundary
 
 _REPORTERS = frozenset(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from amp_migrate.facts.closure import Gathered
 from amp_migrate.facts.paths import is_super
 from amp_migrate.project import Class, Function, Module
 from amp_migrate.protocol.code.program import Program
@@ -31,19 +33,21 @@ def may_be_same(one: Object | None, other: Object | None) -> bool:
 
 
 class Receivers:
-    """Finds the object whose method a call runs."""
+    """Finds the object whose method a call runs, where it matters which one: where the method runs parts of it."""
 
     def __init__(self, program: Program) -> None:
+        self._program = program
         self._project = program.project
         self._own = program.training.own
         values = program.project.values
         self._selves = [values.nodes.object(c) for m in self._modules() for c in m.classes.values()]
         self._known: dict[ast.Call, tuple[Groups, bool] | None] = {}
+        self._parts = Gathered(self._of_same_object, self._runs_parts)
 
     def of(self, caller: Function, call: ast.Call, around: Object | None) -> Object | None:
         """Return the object whose method a call in a method of `around` runs; None where it may be any."""
         receiver = self._receiver(caller.module, call)
-        if receiver is None:
+        if receiver is None or not any(map(self._parts.of, self._program.callees(call))):
             return None
         if is_super(receiver) or self._own.is_receiver(caller, receiver):
             return around
@@ -54,6 +58,23 @@ class Receivers:
             return None
         groups, own = known
         return Object(groups, around if own and _depth(around) < _DEEPEST else None)
+
+    def _of_same_object(self, function: Function) -> Iterator[Function]:
+        """Yield what a method runs of the object that it is called on, and of parts that this has made for itself."""
+        for call in function.own_nodes:
+            if not isinstance(call, ast.Call) or not self._program.callees(call):
+                continue
+            receiver = self._receiver(function.module, call)
+            if receiver is not None and (
+                is_super(receiver)
+                or self._own.is_receiver(function, receiver)
+                or self._own.is_own(function, receiver)
+            ):
+                yield from self._program.callees(call)
+
+    def _runs_parts(self, function: Function) -> bool:
+        held = self._program.training.of(function).values()
+        return any(event.own for events in held for event in events)
 
     def _modules(self) -> list[Module]:
         return list(self._project.modules.values())

@@ -11,8 +11,8 @@ from amp_migrate.facts.paths import stored
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.events import Event, Kind
+from amp_migrate.training.gradients.used import hands_out
 from amp_migrate.training.origins.repeated import visits
-from amp_migrate.training.reads.gradients import hands_out
 
 _OF_GRADIENTS = (Kind.ZERO_GRAD, Kind.READ_GRAD, Kind.PUT_GRAD, Kind.CHANGE_GRAD)
 _Loop = ast.For | ast.AsyncFor | ast.comprehension

@@ -41,7 +41,7 @@ from amp_migrate.project import Function
 from amp_migrate.project.order import inside
 from amp_migrate.project.rounds import runs_before
 from amp_migrate.rules.base import Context, Rule, Safety, decision
-from amp_migrate.training.reads.magnitude import limit
+from amp_migrate.training.gradients.magnitude import limit
 from amp_migrate.training.steps import asked, visited_around
 
 RULE = Rule("AMP106", "gradients are unscaled before they are read", Safety.FAITHFUL, order=25)

@@ -39,7 +39,7 @@ from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.reach import reachable, upwards
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.source.span import Span
-from amp_migrate.training.reads.gradients import clips
+from amp_migrate.training.gradients.used import clips
 
 RULE = Rule(
     "AMP118", "functions and names that only lead to Apex go with it", Safety.FAITHFUL, order=98

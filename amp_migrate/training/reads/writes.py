@@ -9,9 +9,9 @@ from functools import cached_property
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.training.bindings import bases, bound_value
+from amp_migrate.training.gradients.used import hands_out
 from amp_migrate.training.named import Groups
 from amp_migrate.training.objects import Objects
-from amp_migrate.training.reads.gradients import hands_out
 
 Writing = ast.Call | ast.Attribute | ast.AugAssign
 _NOT_WRITTEN = frozenset({"requires_grad_", "share_memory_", "retain_grad_", "__init__"})

@@ -37,8 +37,19 @@ class Whole:
                 return self.optimizers(module, up.iter) if inside else frozenset()
         return frozenset()
 
+    def is_part(self, module: Module, gradient: ast.Attribute) -> bool:
+        """Tell whether a gradient is that of one parameter of a trained network, spelt out from there, or picked by name."""
+        if _is_picked(module, gradient):
+            return True
+        node = gradient.value
+        while isinstance(node, ast.Attribute):
+            node = node.value
+            if self._objects.training(self._objects.groups(module, node)):
+                return True
+        return False
 
-def is_picked(module: Module, gradient: ast.Attribute) -> bool:
+
+def _is_picked(module: Module, gradient: ast.Attribute) -> bool:
     """Tell whether a loop over parameters and their names comes to a gradient by the name, and so to those of some alone."""
     tests: list[ast.expr] = []
     for up in module.tree.ancestors(gradient):

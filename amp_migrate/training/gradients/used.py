@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.facts.below import every
 from amp_migrate.facts.closure import spread
 from amp_migrate.facts.constants import is_none, string
 from amp_migrate.facts.paths import looked_up, tail
@@ -21,16 +20,12 @@ from amp_migrate.training.beliefs import (
     reduces,
 )
 from amp_migrate.training.bindings import bound_value
-from amp_migrate.training.reads.kept import Kept
-from amp_migrate.training.reads.magnitude import Magnitude
+from amp_migrate.training.gradients.changed import given, is_data
+from amp_migrate.training.gradients.kept import Kept
+from amp_migrate.training.gradients.magnitude import Magnitude
 from amp_migrate.training.steppers import makes_optimizer
 
 _DISPLAY = ast.List | ast.Tuple | ast.Set | ast.Dict
-_COPIES = "copy_"
-_CHANGES = frozenset({"add_", "addcdiv_", "addcmul_", _COPIES, "lerp_", "sub_"})
-_MAKES_ROOM = frozenset(
-    {"empty", "empty_like", "new", "new_empty", "new_zeros", "zeros", "zeros_like"}
-)
 
 
 def clips(project: Project, module: Module, call: ast.Call) -> bool:
@@ -60,17 +55,12 @@ class Gradients:
             return "keep"
         return None if found == "read" and Magnitude(function).cancels(node) else found
 
-    def is_changed(self, function: Function, node: ast.Attribute) -> bool:
-        """Tell whether ``x.grad`` becomes anything but a multiple of what it is, or empty."""
-        given = _given(function.module, node)
-        if given is None or _makes_room(given) or self.kept.is_given_back(function.module, given):
+    def is_changed(self, function: Function, gradient: ast.Attribute, name: ast.expr) -> bool:
+        """Tell whether ``x.grad``, or a name that holds it, becomes anything but a multiple of what it is, or empty."""
+        value = given(function.module, name)
+        if value is None or self.kept.is_given_back(function.module, value):
             return False
-        return self._of_parameter(function, node.value)
-
-    def is_put(self, module: Module, node: ast.Attribute) -> bool:
-        """Tell whether a gradient that is changed becomes what was worked out apart, as in gradient surgery."""
-        given = _given(module, node)
-        return given is not None and not _is_of_gradients(module, given) and _replaces(module, node)
+        return self._of_parameter(function, gradient.value)
 
     def of_input(self, function: Function, node: ast.Attribute) -> bool:
         """Tell whether ``x.grad`` is that of an input, and its values matter."""
@@ -103,7 +93,7 @@ class Gradients:
         module = function.module
         if self._project.external(module, base) is not None:
             return False
-        while isinstance(base, ast.Attribute | ast.Subscript) and _is_data(base):
+        while isinstance(base, ast.Attribute | ast.Subscript) and is_data(base):
             base = base.value
         if not isinstance(base, ast.Name):
             return True
@@ -173,55 +163,6 @@ def absent(test: ast.expr) -> tuple[ast.Attribute, bool] | None:
     if not isinstance(against, ast.Constant) or against.value is not None:
         return None
     return gradient, isinstance(test.ops[0], ast.Is | ast.Eq)
-
-
-def _given(module: Module, gradient: ast.Attribute) -> ast.expr | None:
-    """Return `v` of ``x.grad = v``, ``x.grad += v``, and of ``x.grad.copy_(v)`` and its like, through ``.data`` as well."""
-    place, up = _place(module, gradient)
-    if isinstance(up, ast.Attribute) and up.attr in _CHANGES:
-        call = module.tree.call_of(up)
-        return call.args[0] if call is not None and call.args else None
-    if isinstance(up, ast.AugAssign) and up.target is place:
-        return up.value if isinstance(up.op, ast.Add | ast.Sub) else None
-    stores = isinstance(place.ctx, ast.Store)
-    return up.value if stores and isinstance(up, ast.Assign | ast.AnnAssign) else None
-
-
-def _replaces(module: Module, gradient: ast.Attribute) -> bool:
-    """Tell whether nothing of what a gradient was is left in what it becomes."""
-    _, up = _place(module, gradient)
-    return (
-        up.attr == _COPIES if isinstance(up, ast.Attribute) else not isinstance(up, ast.AugAssign)
-    )
-
-
-def _place(module: Module, gradient: ast.Attribute) -> tuple[ast.Attribute, ast.AST | None]:
-    """Return a gradient, or its data where a program asks for these, and what stands around that."""
-    up = module.tree.parent(gradient)
-    if isinstance(up, ast.Attribute) and _is_data(up):
-        return up, module.tree.parent(up)
-    return gradient, up
-
-
-def _makes_room(value: ast.expr) -> bool:
-    """Tell whether a value is None, or such as every gradient begins with."""
-    made = (part for part in every(value) if isinstance(part, ast.Call))
-    return is_none(value) or any(tail(call) in _MAKES_ROOM for call in made)
-
-
-def _is_of_gradients(module: Module, value: ast.expr) -> bool:
-    """Tell whether an expression has a gradient in it, itself or as what its name is bound to: it may be scaled."""
-    bound = module.scopes.bound(value) if isinstance(value, ast.Name) else []
-    held = [value, *(v for b in bound if (v := bound_value(module, b)) is not None)]
-    return any(
-        isinstance(part, ast.Attribute) and part.attr in ("grad", "_grad")
-        for one in held
-        for part in every(one)
-    )
-
-
-def _is_data(node: ast.Attribute | ast.Subscript) -> bool:
-    return isinstance(node, ast.Attribute) and node.attr == "data"
 
 
 def _asks_for_gradients(function: Function, name: str) -> bool:

@@ -1,0 +1,1 @@
+"""What a training does with the gradients of parameters: reads, clears, keeps and changes them."""
