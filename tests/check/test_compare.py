@@ -70,6 +70,7 @@ from check.outputs.not_there_yet import NOT_THERE_YET
 from check.outputs.products import PRODUCTS
 from check.outputs.put_in_place import PUT_IN_PLACE
 from check.outputs.scales_in_dicts import CHANGED_DICTS, SCALES_IN_DICTS
+from check.outputs.scoring import SCORING
 from check.outputs.unlisted import UNLISTED
 from check.quiet.answers import ANSWERS
 from check.quiet.brought_optimizers import BROUGHT_OPTIMIZERS
@@ -107,7 +108,7 @@ EVERY = (
     *TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS, *CLAIMED, *HELPERS, *PRESENT, *ROUNDABOUT, *ACROSS_FILES,
     *SWITCHED, *DISABLED, *HOLDERS, *ROUNDS, *TEACHERS, *SPOILT, *VALIDATING, *GUARDED_CALLS, *SAME_NAMES,
     *BEHIND, *INSIDE, *MEASURED, *STEPPED, *EARLY, *SPEEDS, *ANEW, *SET_UP_AGAIN, *TURNED_OFF, *MOVED, *PLAIN, *PRODUCTS,
-    *UNLISTED, *PUT_IN_PLACE,
+    *UNLISTED, *PUT_IN_PLACE, *SCORING,
     *DONE, *PLACEHOLDERS,
     *SHARED_WEIGHTS, *MADE_ANEW, *WHOLE_RESULTS, KEPT, *KEPT_BY, *UNPACKED, *IN_CLOSURES, *ADVERSARIES, *AGENTS,
     *DISTILLING, *FINETUNING, *REARRANGED, *STAYING, *LATER, *OPENED,

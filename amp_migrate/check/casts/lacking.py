@@ -10,7 +10,7 @@ from amp_migrate.check.events.sides import Key, Side, changed, differs, key
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.facts.below import every
 from amp_migrate.facts.constants import is_false, is_none
-from amp_migrate.facts.paths import all_given, spreads, tail, walk
+from amp_migrate.facts.paths import all_given, path, spreads, tail, walk
 from amp_migrate.project import Function
 from amp_migrate.training.contexts import is_off
 from amp_migrate.training.origins.behind import may_be_bare
@@ -62,10 +62,10 @@ class Lacking:
         own = function.receivers
         for keyword in _deciding(function):
             for part in every(keyword.value):
-                if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name):
+                if isinstance(part, ast.Attribute) and path(part.value) is not None:
                     called = function.module.tree.call_of(part) is not None
-                    asked = part.value.id not in own and not called
-                    if asked and text_of(part) not in had:
+                    held = isinstance(part.value, ast.Name) and part.value.id in own
+                    if not called and not held and text_of(part) not in had:
                         yield part
 
     def _flags(self, program: Function) -> frozenset[str]:

@@ -129,8 +129,12 @@ def _on_the_cpu(context: Context, cast: list[Region]) -> Iterator[Decision]:
 
 def _ran_under_apex(context: Context, region: Region) -> bool:
     """Tell whether a program that has Apex can come to a region; nothing changes for any other."""
-    known = context.casts.enabled(region.function, region.first, training=False) is not None
-    return known or (context.casts.runs(region.function) and not is_dead_local(region.function))
+    function = region.function
+    known = context.casts.enabled(function, region.first, training=False) is not None
+    if context.casts.runs(function):
+        return known or not is_dead_local(function)
+    initializes = any(True for _ in context.unit.of(Kind.INITIALIZE))
+    return known and not (initializes and is_come_to(context.unit, function))
 
 
 def _within_forwards(context: Context, region: Region) -> bool:
