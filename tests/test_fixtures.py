@@ -46,7 +46,7 @@ _Texts = tuple[tuple[str, str], ...]
 _ENGINE = engine.migrate
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=8)
 def _said(texts: _Texts, settings: Settings) -> Result:
     """Return what the engine says about texts: it sees no more of a file than that and its name."""
     return _ENGINE([Source.from_bytes(name, text.encode()) for name, text in texts], settings)

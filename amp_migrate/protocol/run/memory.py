@@ -16,7 +16,6 @@ from amp_migrate.project import Class, Function
 from amp_migrate.project.once import once
 from amp_migrate.protocol.calls.handed import handed_of
 from amp_migrate.protocol.calls.renaming import renamed, root_of, same_names
-from amp_migrate.protocol.calls.standing import standing_of
 from amp_migrate.protocol.code.course import Course
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.code.turns import Turns
@@ -39,7 +38,7 @@ from amp_migrate.training.events import Event
 
 _course, _visits, _turns = once(Course), once(Visits), once(Turns)
 _counters, _stores, _aliases = once(Counters), once(Stores), once(Aliases)
-_meanings = cache(Meanings)
+_meanings = once(Meanings)
 
 
 class Memory:
@@ -60,7 +59,7 @@ class Memory:
         self.turns = _turns(program)
         self.handed = handed_of(program)
         self.counters = _counters(program)
-        self._meanings = _meanings(standing_of(program))
+        self._meanings = _meanings(program)
         self._stores = _stores(program.project)
         self._aliases = _aliases(program.project)
         self._project = program.project

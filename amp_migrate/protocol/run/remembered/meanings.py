@@ -13,7 +13,8 @@ from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
 from amp_migrate.flow.terms import Aspect, Operand, Term, term
 from amp_migrate.project import Function
-from amp_migrate.protocol.calls.standing import Standing, is_test
+from amp_migrate.protocol.calls.standing import is_test, standing_of
+from amp_migrate.protocol.code.program import Program
 
 _MEANS = "means("
 
@@ -24,8 +25,8 @@ class Meanings:
     What is remembered of a variable goes with the first operand that changes, as everything that is known of it does.
     """
 
-    def __init__(self, standing: Standing) -> None:
-        self._standing = standing
+    def __init__(self, program: Program) -> None:
+        self._standing = standing_of(program)
 
     def stored(self, point: Point, known: Assumption) -> Assumption:
         """Return what is known behind a point, with the test that a name stands for there."""
