@@ -18,6 +18,7 @@ from amp_migrate.protocol.certain.known import Known
 from amp_migrate.protocol.certain.memory import CertainMemory
 from amp_migrate.protocol.certain.on import OnMemory
 from amp_migrate.protocol.certain.remade import RemadeMachine
+from amp_migrate.protocol.code.lifetimes import Lifetimes
 from amp_migrate.protocol.code.program import Program, program_of
 from amp_migrate.protocol.code.programs import Programs, Span
 from amp_migrate.protocol.faults import Breach, Fault, Place
@@ -211,12 +212,15 @@ def _gradients(
     }
     lost = objects.of_unknown_origin
     lost = lost if len(lost) < len(spans) else frozenset()
-    machines = {}
-    for number in spans:
+    machines, lifetimes = {}, Lifetimes(program)
+    for number, span in spans.items():
         scalers = frozenset(s.number for s in objects.scalers if number in s.optimizers)
-        machines[number] = switched(
-            GradientMachine(number, scalers, not beside[number], number in lost), scalers & off
+        begins = bool(beside[number]) and lifetimes.begins(number, span)
+        homes = lifetimes.homes(number) if begins else frozenset[Function]()
+        machine = GradientMachine(
+            number, scalers, not beside[number], number in lost, begins, homes
         )
+        machines[number] = switched(machine, scalers & off)
     blind = {number: search.anyhow(machines[number], own) for number, own in spans.items()}
     met = {number: _met(run, program, search.memory) for number, run in blind.items()}
     counting = {

@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from typing import NamedTuple
 
 from amp_migrate.facts.mark import Mark
+from amp_migrate.project import Function
 from amp_migrate.protocol.faults import Breach
 from amp_migrate.protocol.machine import Moved, Unmoved
 from amp_migrate.training.events import Event, Kind
@@ -16,7 +17,7 @@ class Grad(Mark):
 
     STALE: multiplied by a scale that `update()` may have changed since. OLD: those of a step that is over, or of
     which nothing is known. CLEARED: empty again since a scaled backward in which nothing has looked for an overflow.
-    MISSING: empty as the forward raised an exception.
+    MISSING: empty as the forward raised an exception. NONE: there is no such optimizer.
     """
 
     EMPTY = "empty"
@@ -28,6 +29,7 @@ class Grad(Mark):
     OLD = "old"
     CLEARED = "cleared unchecked"
     MISSING = "not there"
+    NONE = "of no optimizer"
 
 
 class Stage(Mark):
@@ -64,6 +66,7 @@ _IN_DOUBT = (
     Breach.RESCALED,
 )  # of an event that may concern any of several
 _START = State(Grad.EMPTY, Stage.READY)
+_NONE = State(Grad.NONE, Stage.READY)
 _AFTER_SCALED = {
     Grad.EMPTY: Grad.SCALED,
     Grad.SCALED: Grad.SCALED,
@@ -99,20 +102,33 @@ class GradientMachine(Unmoved):
 
     A backward or a read that may concern any optimizer concerns this one; `alone` tells whether there is no
     other, in which case a backward does reach it. With `lost`, it is not known where the optimizer was made: what
-    clears another one may clear its gradients.
+    clears another one may clear its gradients. With `begins`, there is none until a program makes it, and none again
+    once one of `homes` has ended that made it.
     """
 
     def __init__(
-        self, number: int, scalers: frozenset[int], alone: bool, lost: bool = False
+        self,
+        number: int,
+        scalers: frozenset[int],
+        alone: bool,
+        lost: bool = False,
+        begins: bool = False,
+        homes: frozenset[Function] = frozenset(),
     ) -> None:
         self._number = number
         self._scalers = scalers
         self._alone = alone
         self._lost = lost
+        self._begins = begins
+        self._homes = homes
 
     def starts(self, called: bool) -> tuple[Hashable, ...]:
-        """Gradients are empty when a program begins."""
-        return (_START,)
+        """Gradients are empty when a program begins, and nobody's where it makes the optimizer."""
+        return (_NONE if self._begins and not called else _START,)
+
+    def ended_in(self, state: Hashable, before: Hashable, function: Function) -> Hashable:
+        """Return the state behind a call of a function, which may have made the optimizer and kept it to itself."""
+        return _NONE if before == _NONE and function in self._homes else state
 
     def failed(self, state: Hashable, event: Event) -> Hashable:
         """What raised has not changed the gradients: where a forward did, there are still none."""
@@ -128,6 +144,8 @@ class GradientMachine(Unmoved):
         """Return what an event makes of a state."""
         assert isinstance(state, State)
         if event.kind in (Kind.UPDATE, Kind.SET_SCALE) and event.scaler in self._scalers:
+            if state.grad is Grad.NONE:
+                return Moved((state,))
             stale = state.sure and state.grad is Grad.SCALED
             grad = Grad.STALE if stale else _forgotten(state.grad)
             kept = Grad.STALE if state.kept is Grad.SCALED else state.kept
@@ -135,6 +153,10 @@ class GradientMachine(Unmoved):
             return Moved((State(grad, Stage.READY, state.sure, kept, unchecked),))
         if not self.concerns(event):
             return Moved((state,))
+        if state.grad is Grad.NONE and event.kind is not Kind.MAKE:
+            if event.optimizers != frozenset({self._number}):
+                return Moved((state,))
+            state = State(Grad.OLD, Stage.READY)  # made where no call in sight leads to
         moved = self._moved(state, event)
         if event.unsure:
             return Moved((state.at(_after_unsure(moved.states[0]), Stage.READY),))

@@ -90,6 +90,14 @@ class FollowsObjects(Protocol):
 
 
 @runtime_checkable
+class Outlives(Protocol):
+    """What a machine has besides where what it follows is gone once the function that made it has ended."""
+
+    def ended_in(self, state: Hashable, before: Hashable, function: Function) -> Hashable:
+        """Return the state behind a call of a function; `before` is that in front of it."""
+
+
+@runtime_checkable
 class Nests(Protocol):
     """What a machine has besides where a function sees the nearest of the contexts around its call alone."""
 

@@ -7,7 +7,8 @@ from collections.abc import Hashable
 from dataclasses import replace
 from typing import NamedTuple
 
-from amp_migrate.protocol.machine import Choosy, Machine, Moved
+from amp_migrate.project import Function
+from amp_migrate.protocol.machine import Choosy, Machine, Moved, Outlives
 from amp_migrate.training.contexts import Context, is_off
 from amp_migrate.training.events import Event, Kind
 
@@ -41,6 +42,13 @@ class Switched:
                 event = replace(event, unsure=False)
         moved = self._machine.move(state.state, event, visited)
         return moved._replace(states=tuple(Switch(after, on) for after in moved.states))
+
+    def ended_in(self, state: Hashable, before: Hashable, function: Function) -> Hashable:
+        """Return the state behind a call of a function."""
+        assert isinstance(state, Switch) and isinstance(before, Switch)
+        if not isinstance(self._machine, Outlives):
+            return state
+        return Switch(self._machine.ended_in(state.state, before.state, function), state.on)
 
     def concerns(self, event: Event) -> bool:
         """Tell whether an event concerns the machine inside, or one of the GradScalers."""

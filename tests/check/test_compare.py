@@ -85,6 +85,7 @@ from check.quiet.other_networks import OTHER_NETWORKS
 from check.quiet.recorded import RECORDED
 from check.quiet.turned_flags import TURNED_FLAGS
 from check.repeated.hooks_run_again import HOOKS_RUN_AGAIN
+from check.repeated.kept_or_gone import KEPT_OR_GONE
 from check.repeated.taken_along import TAKEN_ALONG
 from check.trainings.accepted import ACCEPTED
 from check.trainings.across_files import ACROSS_FILES
@@ -108,7 +109,7 @@ EVERY = (
     *TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS, *CLAIMED, *HELPERS, *PRESENT, *ROUNDABOUT, *ACROSS_FILES,
     *SWITCHED, *DISABLED, *HOLDERS, *ROUNDS, *TEACHERS, *SPOILT, *VALIDATING, *GUARDED_CALLS, *SAME_NAMES,
     *BEHIND, *INSIDE, *MEASURED, *STEPPED, *EARLY, *SPEEDS, *ANEW, *SET_UP_AGAIN, *TURNED_OFF, *MOVED, *PLAIN, *PRODUCTS,
-    *UNLISTED, *PUT_IN_PLACE, *SCORING,
+    *UNLISTED, *PUT_IN_PLACE, *SCORING, *KEPT_OR_GONE,
     *DONE, *PLACEHOLDERS,
     *SHARED_WEIGHTS, *MADE_ANEW, *WHOLE_RESULTS, KEPT, *KEPT_BY, *UNPACKED, *IN_CLOSURES, *ADVERSARIES, *AGENTS,
     *DISTILLING, *FINETUNING, *REARRANGED, *STAYING, *LATER, *OPENED,

@@ -10,8 +10,9 @@ from amp_migrate.flow.cfg.points import Kind
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import TAKES, Program
 from amp_migrate.protocol.code.programs import Span
-from amp_migrate.protocol.machine import FollowsObjects, Machine, Nests
+from amp_migrate.protocol.machine import Machine
 from amp_migrate.protocol.run.dispatch import Dispatch
+from amp_migrate.protocol.run.frames import Frames
 from amp_migrate.protocol.run.matter import Matter
 from amp_migrate.protocol.run.memory import Memory
 from amp_migrate.protocol.run.runs import (
@@ -50,8 +51,7 @@ class Within:
         self._span = span
         self._memory = memory
         self._machine = machine
-        self._objects = machine if isinstance(machine, FollowsObjects) else None
-        self._nests = machine if isinstance(machine, Nests) else None
+        self._frames = Frames(machine)
         self._wait = wait
         self._matter = matter
         self._dispatch = Dispatch(program, memory, matter, span)
@@ -91,11 +91,17 @@ class Within:
         giving = self._span.near(self._memory.turns.giving(here.point.node))
         for function in giving:
             known = self._memory.behind(function, here.state.known)
-            run = Key(function, Start.ENTRY, State(self._begun(key, before, None), NOTHING))
+            run = Key(
+                function,
+                Start.ENTRY,
+                State(self._frames.begun(key.function, before, None), NOTHING),
+            )
             summary = self._wait(key, here, run)
-            more |= {State(self._ended(e.machine, before), known): None for e in summary.exits}
+            more |= {
+                State(self._frames.ended(e.machine, before), known): None for e in summary.exits
+            }
             ended = filter(stops, summary.raises)
-            over |= {State(self._ended(e.machine, before), known): None for e in ended}
+            over |= {State(self._frames.ended(e.machine, before), known): None for e in ended}
         return (more, over) if giving else ({here.state: None}, {here.state: None})
 
     def raised(self, key: Key, here: Here, call: ast.Call) -> States:
@@ -139,7 +145,7 @@ class Within:
         if here_made:
             return self._back(call, function, ends, before, start)
         known, machine = self._memory.behind(function, before.known), before.machine
-        return {State(self._ended(end.machine, machine, start), known): None for end in ends}
+        return {State(self._frames.ended(end.machine, machine, start), known): None for end in ends}
 
     def _called(
         self,
@@ -150,7 +156,7 @@ class Within:
         known: Assumption,
         start: Start,
     ) -> Summary:
-        begun = self._begun(key, here.state.machine, call, start)
+        begun = self._frames.begun(key.function, here.state.machine, call, start)
         state = State(begun, self._memory.into(call, function, known))
         return self._wait(key, here, Key(function, start, state))
 
@@ -166,21 +172,9 @@ class Within:
         for end in ends:
             known = self._memory.back(call, function, end.known, before.known)
             if known is not None:
-                states[State(self._ended(end.machine, before.machine, start), known)] = None
+                left = self._frames.returned(end.machine, before.machine, function, start)
+                states[State(left, known)] = None
         return states
-
-    def _begun(
-        self, key: Key, state: Hashable, call: ast.Call | None, start: Start = Start.ENTRY
-    ) -> Hashable:
-        """Return the state in which a function begins; a generator that goes on leaves contexts of its own."""
-        if self._nests is not None and start is Start.ENTRY:
-            state = self._nests.nested(state)
-        return state if self._objects is None else self._objects.begin(state, key.function, call)
-
-    def _ended(self, state: Hashable, before: Hashable, start: Start = Start.ENTRY) -> Hashable:
-        if self._nests is not None and start is Start.ENTRY:
-            state = self._nests.outer(state, before)
-        return state if self._objects is None else self._objects.end(state, before)
 
     def _unnamed(self, key: Key, here: Here, runs: list[Function]) -> States:
         """Return the states behind functions of which one runs without being called by name."""
@@ -195,11 +189,17 @@ class Within:
                 if function not in followed:
                     states[State(before, behind)] = None
                     continue
-                run = Key(function, Start.ENTRY, State(self._begun(key, before, None), NOTHING))
+                run = Key(
+                    function,
+                    Start.ENTRY,
+                    State(self._frames.begun(key.function, before, None), NOTHING),
+                )
                 awaiting.append(Awaited(function, behind, self._wait(key, here, run)))
         for awaited in awaiting:
             ends = awaited.exited()
-            states |= {State(self._ended(end.machine, before), awaited.known): None for end in ends}
+            states |= {
+                State(self._frames.ended(end.machine, before), awaited.known): None for end in ends
+            }
         return states if runs else {here.state: None}
 
     def _call(self, key: Key, here: Here, call: ast.Call) -> States:
@@ -287,8 +287,8 @@ class Within:
     def _chosen(self, function: Function, state: State, choice: Choice, entering: bool) -> States:
         """Return the states inside or behind a context that an expression chooses from two."""
         states: States = {}
-        both, nests = (choice.true, choice.false), self._nests
-        left = None if entering or nests is None else nests.innermost(state.machine, both)
+        both = (choice.true, choice.false)
+        left = None if entering else self._frames.innermost(state.machine, both)
         for context, truth in zip(both, (True, False), strict=True):
             known = self._memory.told(function, choice.asked, state.known, truth)
             if known is not None and left in (None, context):

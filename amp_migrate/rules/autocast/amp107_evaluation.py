@@ -30,6 +30,7 @@ from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.autocast.disabled import Disabled
 from amp_migrate.autocast.evaluated.evaluation import runs_in
 from amp_migrate.autocast.evaluated.others import others, trains_aside
+from amp_migrate.autocast.regions import within
 from amp_migrate.autocast.slicing.finished import fp32_inputs
 from amp_migrate.availability.dead import is_dead_local
 from amp_migrate.placement.finding.forgotten import is_described
@@ -53,7 +54,7 @@ from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.source.span import Span
 from amp_migrate.training.contexts import runs_without_gradients
 from amp_migrate.training.forwards.forwards import Forward
-from amp_migrate.training.region import Part, Region, parts_of
+from amp_migrate.training.region import Part, Region, calls_in, parts_of, run_in
 from amp_migrate.words import plural
 
 RULE = Rule("AMP107", "evaluation forwards run under autocast", Safety.FAITHFUL)
@@ -88,8 +89,10 @@ def decide(context: Context) -> Iterator[Decision]:
         trains = elements(options.arguments.get("optimizers")) and not options.idle
         if not trains and not context.is_gone(site.node):
             _refuse_uncast(context, site, parts, asked)
-    for _, made in decisions:
-        yield made
+    own = [region for region, made in decisions if made.edits]
+    for region, made in decisions:
+        if made.edits or not _is_cast_below(context, region, own):
+            yield made
     for region in (region for region, made in decisions if made.edits):
         yield from _without_apex(context, region)
     for region in shared:
@@ -141,6 +144,19 @@ def _within_forwards(context: Context, region: Region) -> bool:
     """Tell whether a region is a part of forward passes alone, and is cast where these are."""
     known = context.casts.enabled(region.function, region.first, training=False) is not None
     return not known and only_in_forwards(context.unit.project, region.function)
+
+
+def _is_cast_below(context: Context, region: Region, cast: list[Region]) -> bool:
+    """Tell whether a region runs no network itself, and what it calls is cast where it does, all of it."""
+    unit = context.unit
+    direct = any(
+        unit.forwards.call(module, call) is Forward.NETWORK and not unit.project.callees(call)
+        for module, call in calls_in([region])
+    )
+    below = run_in(unit.project, [region])
+    inside = [other for other in cast if other.function in below]
+    left = (r for r in context.evaluations() if r.function in below)
+    return bool(inside) and not direct and all(any(within(r, o) for o in inside) for r in left)
 
 
 def _refuse_uncast(context: Context, site: Site, cast: list[Part], seen: list[Region]) -> None:
