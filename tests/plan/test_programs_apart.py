@@ -12,6 +12,8 @@ from amp_migrate.settings import Settings
 from amp_migrate.source.file import Source
 
 _SINGLE = {c.name: c.before["before.py"] for c in cases() if list(c.before) == ["before.py"]}
+_AWAITING = {"refused/class_alone"}
+"""What is left as nothing in the files given initializes Apex: any program beside it may be the one that does."""
 _KNOWN = (
     ("dual/engine_of_deepspeed", "fixes/clip_inside_block"),
     ("rest/sync_batch_norm_with_fallback", "refused/norm_told_where_no_step_follows"),
@@ -22,7 +24,7 @@ _KNOWN = (
 
 def _pairs() -> list[tuple[str, str]]:
     """Return pairs of fixtures, each of another part of the names in order."""
-    names = sorted(_SINGLE)
+    names = sorted(_SINGLE.keys() - _AWAITING)
     half = len(names) // 2
     return [*_KNOWN, *zip(names[:half:12], names[half::12], strict=False)]
 
