@@ -12,10 +12,11 @@ from amp_migrate.facts.scopes import global_name
 from amp_migrate.modules.model import Class, Module
 from amp_migrate.values.forms import below, class_asked, fields, is_module_itself
 from amp_migrate.values.links.graph import VALUES
+from amp_migrate.values.links.unwrapped import UNWRAPS, Unwrapped
 from amp_migrate.values.links.upstream import APPENDED, EACH
 from amp_migrate.values.nodes import Nodes, enclosing_class
 from amp_migrate.values.objects import Fact, Held, Made, Written
-from amp_migrate.values.wrappers import SELF_METHODS, wrapped
+from amp_migrate.values.wrappers import KEEPS_ITEMS, SELF_METHODS, wrapped
 
 _APEX_INITIALIZE = {"apex.amp.initialize", "apex.amp.frontend.initialize"}
 _DEEPEST = 100
@@ -30,6 +31,7 @@ class Expressions:
         self.nodes = nodes
         self.graph = nodes.graph
         self.lookup = nodes.lookup
+        self.unwrapped = Unwrapped(nodes)
         self._known: dict[ast.expr, int | None] = {}
         self._depth = 0
 
@@ -66,10 +68,10 @@ class Expressions:
         if isinstance(node, ast.Dict):
             return self._mapping(module, node)
         if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
-            return self._collected(module, node.elt)
+            return self._each(self.node(module, node.elt))
         if isinstance(node, ast.Lambda):
             return self._stated((Written(module, node),))
-        return self._collected(module, node.value) if isinstance(node, ast.DictComp) else None
+        return self._each(self.node(module, node.value)) if isinstance(node, ast.DictComp) else None
 
     def _name(self, module: Module, node: ast.Name) -> int | None:
         scope = module.scopes.owner(node)
@@ -107,8 +109,8 @@ class Expressions:
         if isinstance(of_class, Class):
             return self.nodes.attribute(of_class, node.attr)
         base = self.node(module, of_class or node.value)
-        if base is None or (node.attr == "module" and not self.nodes.has(base, "module")):
-            return base
+        if base is None or node.attr == UNWRAPS:
+            return None if base is None else self.unwrapped.behind(base)
         return self.graph.field(base, node.attr)
 
     def _item(self, module: Module, node: ast.Subscript) -> int | None:
@@ -161,9 +163,6 @@ class Expressions:
                 self.graph.flow(inner, self.graph.field(result, APPENDED))
         return result
 
-    def _collected(self, module: Module, element: ast.expr) -> int:
-        return self._each(self.node(module, element))
-
     def _each(self, inner: int | None) -> int:
         result = self.graph.new()
         if inner is not None:
@@ -189,6 +188,8 @@ class Expressions:
         result = self.graph.new()
         for name in outside:
             self.graph.state(result, Made(name))
+            if name in KEEPS_ITEMS:
+                self.graph.flow(self._joined(self.node(module, a) for a in call.args), result)
             if name == "functools.partial" and call.args:
                 self.graph.state(result, Held(module, call))
             if name.rpartition(".")[2] in NAMESPACES:

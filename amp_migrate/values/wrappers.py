@@ -13,6 +13,11 @@ SELF_METHODS = frozenset(
     ]
 )  # fmt: skip
 
+# Classes whose objects have the items of the list or dictionary that they are given.
+KEEPS_ITEMS = frozenset(
+    f"torch.nn.{name}" for name in ("ModuleDict", "ModuleList", "ParameterDict", "ParameterList")
+)
+
 # Functions and classes outside the project whose result stands for their first argument.
 _WRAPPERS = frozenset(
     [

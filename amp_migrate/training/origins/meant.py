@@ -141,8 +141,9 @@ def _meant(
         for where, stored in where_set(project, node.attr):
             if project.values.same(module, node.value, where, stored.value):
                 value = assigned(where.tree, stored)
-                if value is not None:
-                    yield from _meant(project, where, value, seen, calls)
+                parts = unpacked(project, where, stored) if value is None else [value]
+                for part in parts:
+                    yield from _meant(project, project.module_of(part), part, seen, calls)
     elif isinstance(node, ast.Name):
         for binding in module.scopes.bound(node):
             value = assigned(module.tree, binding)

@@ -79,6 +79,7 @@ class Calls:
         untold = self._looked_up.untold(modules, self.sites)
         for module, call, method in untold:
             self._link(module, call, Target(method, bound=True))
+        self.expressions.unwrapped.tell(for_good=True)
         if untold or self.graph.version != version:
             self._rounds(modules, pending, stores, maps, called)
         self._meeting = Meeting(modules, self.nodes.lookup)
@@ -97,6 +98,7 @@ class Calls:
         """Let objects and what is called reach each other, until nothing new is reached."""
         for _ in range(_ROUNDS):
             version = self.graph.version
+            self.expressions.unwrapped.tell()
             self._by_objects(pending)
             self._results.resolve(self.reached)
             self._tools.store(stores)
