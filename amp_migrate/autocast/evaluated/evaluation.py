@@ -24,7 +24,7 @@ from amp_migrate.autocast.evaluated.losses import (
     selects,
 )
 from amp_migrate.autocast.evaluated.shared import calls_aside, of_others, run_by_others
-from amp_migrate.autocast.evaluated.unfed import covered, feeds_nothing
+from amp_migrate.autocast.evaluated.unfed import covered, feeds_nothing, run_backward
 from amp_migrate.autocast.regions import merged
 from amp_migrate.autocast.slicing.aside import Aside
 from amp_migrate.autocast.slicing.deferred import through
@@ -239,6 +239,8 @@ def _last_of_loss(
         known |= defs(last)
         given |= defs(last)
     for stmt in following:
+        if uses(stmt) & known and run_backward(unit, module, stmt) is not None:
+            return stmt, known
         if unit.trains(module, stmt):
             break
         if not uses(stmt) & known or isinstance(stmt, ast.FunctionDef | ast.ClassDef):

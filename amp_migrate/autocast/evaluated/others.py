@@ -11,7 +11,6 @@ from amp_migrate.autocast.evaluated.inference import before_apex, without_gradie
 from amp_migrate.autocast.evaluated.unfed import feeds_nothing, is_part
 from amp_migrate.autocast.regions import merged
 from amp_migrate.facts.closure import closure
-from amp_migrate.facts.paths import tail
 from amp_migrate.placement.finding.networks import initialized, is_made_anew
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module, Project
@@ -55,12 +54,19 @@ def others(unit: Unit, known: list[Region]) -> list[Region]:
 
 
 def trains_aside(unit: Unit, region: Region) -> bool:
-    """Tell whether the function of a region runs a backward of its own, and none of the unit."""
-    own = any(
-        tail(node) == "backward" and not unit.project.callees(node)
-        for node in region.function.calls
-    )
-    return own and not unit.backwards_of(region.function)
+    """Tell whether the function of a region runs a backward of its own, and none of the unit, for what that computes."""
+    function = region.function
+    if unit.backwards_of(function):
+        return False
+    run = [node for node in nodes_in([region]) if isinstance(node, ast.Call)]
+    losses = [
+        loss
+        for call in function.calls
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "backward"
+        if not unit.project.callees(call)
+        for loss in (call.func.value, *call.args)
+    ]
+    return any(unit.losses.computes(function, loss, node) for loss in losses for node in run)
 
 
 def _stands_alone(unit: Unit, module: Module, node: ast.Call) -> bool:

@@ -44,8 +44,10 @@ def calls_aside(unit: Unit, runs: _Runs) -> list[tuple[Function, ast.Call]]:
 
 
 def running_one(project: Project, function: Function) -> list[tuple[Function, ast.Call]]:
-    """Return the calls that run a function, those of ``map`` and its like among them, each with where it stands."""
-    called = [(site.function, site.call) for site in project.callers(function)]
+    """Return the calls that run a function, those of ``map`` and of partials among them, each with where it stands."""
+    sites = [site for site in project.callers(function) if not site.partial]
+    sites += [site for site, _ in project.completions(function)]
+    called = [(site.function, site.call) for site in sites]
     return called + program_of(project).calls.mapped(function)
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.apex.sites import Kind
+from amp_migrate.facts.paths import called_alone, path
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module
 from amp_migrate.training.contexts import in_autocast
 from amp_migrate.training.forwards.classes import is_network_class
+from amp_migrate.training.forwards.forwards import Forward
+from amp_migrate.training.steps import backward_of
 
 
 def feeds_nothing(unit: Unit, module: Module, node: ast.AST) -> bool:
@@ -16,7 +19,10 @@ def feeds_nothing(unit: Unit, module: Module, node: ast.AST) -> bool:
     function = unit.project.function_of(module, node)
     if is_part(unit, module, node):
         return False
-    if unit.trains(module, _evaluated_with(module, node)) or _scales_elsewhere(unit, function):
+    apart = run_backward(unit, module, module.tree.statement(node)) is not None
+    if not apart and unit.trains(module, _evaluated_with(module, node)):
+        return False
+    if _scales_elsewhere(unit, function):
         return False
     return not any(unit.losses.computes(b.function, b.loss, node) for b in unit.backwards)
 
@@ -51,3 +57,14 @@ def covered(unit: Unit, module: Module, node: ast.AST) -> bool:
     function = unit.project.function_of(module, node)
     part = function.cls is not None and function.name == "forward"
     return part or in_autocast(unit.project, module, node)
+
+
+def run_backward(unit: Unit, module: Module, stmt: ast.stmt) -> ast.expr | None:
+    """Return the loss that a statement computes and runs backward for none of the unit: ``criterion(output, target).backward()``."""
+    call = called_alone(stmt)
+    loss = backward_of(call) if call is not None else None
+    if call is None or loss is None or path(loss) is not None or unit.project.callees(call):
+        return None
+    if any(call is known.node for known in (*unit.backwards, *unit.probes, *unit.beside)):
+        return None
+    return loss if unit.forwards.strength(module, loss) >= Forward.CRITERION else None

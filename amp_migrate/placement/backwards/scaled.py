@@ -80,6 +80,15 @@ class ScaleLoss:
             return True
         return bool(self.handed) and self.written_once is None
 
+    @property
+    def measure(self) -> ast.expr:
+        """What the loss is a share or a multiple of: ``loss`` of ``loss / accumulate``."""
+        loss = self.loss
+        while isinstance(loss, ast.BinOp) and isinstance(loss.op, ast.Div | ast.Mult):
+            numbered = isinstance(loss.op, ast.Mult) and isinstance(loss.left, ast.Constant)
+            loss = loss.right if numbered else loss.left
+        return loss
+
     def optimizer_list(self) -> tuple[ast.expr, ...]:
         """Return the optimizers as written, the elements of a list display one by one."""
         if self.optimizers is None:

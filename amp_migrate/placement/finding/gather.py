@@ -64,7 +64,7 @@ def _scaled_backwards(unit: Unit, block: ScaleLoss) -> Iterator[Backward]:
         module = call.function.module
         item = module.tree.parent(call.call)
         opened = module.tree.parent(item) if item is not None else None
-        loss = _handed(unit, call, site, block.loss)
+        loss = _handed(unit, call, site, block.measure)
         if not isinstance(opened, ast.With) or loss is None:
             raise Cannot(
                 "AMP902",

@@ -146,7 +146,17 @@ def assignment(inline: Inline) -> str:
     line = tree.lines[inline.value.lineno - 1]
     deeper = len(line) - len(line.lstrip()) - inline.statement.col_offset
     more = [part[deeper:] if not part[:deeper].strip() else part for part in more]
-    return f"{inline.name} = " + "\n".join([first, *more])
+    text = "\n".join([first, *more])
+    return f"{inline.name} = {text if not more or _stands_alone(text) else f'({text})'}"
+
+
+def _stands_alone(text: str) -> bool:
+    """Tell whether an expression of several lines needs no parentheses around it."""
+    try:
+        ast.parse(text, mode="eval")
+    except SyntaxError:
+        return False
+    return True
 
 
 def _inline(context: Context, inline: Inline, *, joins: bool) -> Decision:

@@ -1,14 +1,16 @@
-"""Evaluations with a `yield` or a step of an optimizer among them: autocast ends before those, and begins again behind."""
+"""Evaluations with a `yield`, a backward or a step of an optimizer among them: autocast ends before those, and begins again behind."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.autocast.evaluated.unfed import run_backward
 from amp_migrate.autocast.inlines import argument
 from amp_migrate.facts.below import blocks, children
-from amp_migrate.facts.paths import YIELDS, calls_anything, walk
-from amp_migrate.plan.model import Edit, Insert, ReplaceExpression, Wrap
+from amp_migrate.facts.paths import YIELDS, called_alone, calls_anything, walk
+from amp_migrate.facts.tree import Tree
+from amp_migrate.plan.model import Edit, Insert, Replace, ReplaceExpression, Wrap
 from amp_migrate.rules.autocast.amp104_autocast import assignment, indent
 from amp_migrate.rules.base import Context
 from amp_migrate.training.forwards.forwards import Forward
@@ -18,11 +20,14 @@ from amp_migrate.training.region import Region
 def suspended(context: Context, region: Region, call: str) -> list[Edit] | None:
     """Return the edits that put a region under autocast without its `yield`s and what trains; None where it has neither.
 
-    What a `yield` gives, and what a test or a loop is about, is computed under the name of a statement before, unless it
-    is for a loss already. Raises `Cannot` where it has to stay where it is.
+    What a `yield` gives, what a test or a loop is about, and a loss that is computed for a backward, gets a name in a
+    statement before, unless it has one already. Raises `Cannot` where it has to stay where it is.
     """
     statements = region.statements()
-    if not any(_yields(stmt) or _trains(context, region, stmt) for stmt in statements):
+    if not any(
+        _yields(stmt) or _trains(context, region, stmt) or _loss(context, region, stmt)
+        for stmt in statements
+    ):
         return None
     return list(_edits(context, region, statements, f"with {call}:"))
 
@@ -44,8 +49,12 @@ def _edits(
         before.clear()
 
     for stmt in statements:
-        value = _given(stmt)
-        if value in done:
+        value, loss = _given(stmt), _loss(context, region, stmt)
+        if loss is not None and loss not in done:
+            inline = argument(project, region.function, loss, [], is_loss=True)
+            yield from block(assignment(inline))
+            yield _named(tree, stmt, loss, inline.name)
+        elif value in done:
             yield from block()
         elif value is not None and calls_anything(value):
             inline = argument(project, region.function, value, [], is_loss=False)
@@ -69,6 +78,20 @@ def _edits(
         else:
             before.append(stmt)
     yield from block()
+
+
+def _named(tree: Tree, stmt: ast.stmt, loss: ast.expr, name: str) -> Edit:
+    """Return the edit that gives a backward its loss by name, without the parentheses that were around that."""
+    call = called_alone(stmt)
+    if call is None or tree.span(loss)[:2] == tree.span(stmt)[:2] or "#" in tree.segment(stmt):
+        return ReplaceExpression(tree.span(loss), name)
+    given = ", ".join(tree.segment(part) for part in (*call.args, *call.keywords))
+    return Replace(tree.span(stmt), f"{name}.backward({given})")
+
+
+def _loss(context: Context, region: Region, stmt: ast.stmt) -> ast.expr | None:
+    """Return the loss that a statement computes for a backward of its own, which no GradScaler scales."""
+    return run_backward(context.unit, region.module, stmt)
 
 
 def _trains(context: Context, region: Region, stmt: ast.stmt) -> bool:
