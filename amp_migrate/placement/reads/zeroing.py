@@ -11,7 +11,7 @@ from amp_migrate.facts.paths import stored
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing
 from amp_migrate.placement.reads.helped import helped
-from amp_migrate.placement.windows.counting import counts, is_over
+from amp_migrate.placement.windows.counting import Asked, counts, is_over, leaves_some
 from amp_migrate.placement.windows.course import Course
 from amp_migrate.placement.windows.surviving import lost
 from amp_migrate.project import Module
@@ -176,17 +176,17 @@ def _is_lost_in_a_helper(unit: Unit, backward: Backward, moved: set[ast.stmt]) -
         if taken and any(lost(unit, function, n, taken) for n in (own if here else runs)):
             return True
         stays = [s for s in unit.steps_of(backward.function) if s.anchor not in moved]
-        late = bool(stays) and all(_waits(unit, step, backward.node) for step in stays)
+        late = bool(stays) and all(_waits(unit, s, backward.node, leaves_some) for s in stays)
         for call in training if late and stepping == {backward.function} else ():
             if lost(unit, function, call, [other for other in taken if other is not call]):
                 return True
     return False
 
 
-def _waits(unit: Unit, step: Step, training: ast.AST) -> bool:
-    """Tell whether a step waits for several runs of what trains in its round."""
+def _waits(unit: Unit, step: Step, training: ast.AST, asked: Asked = counts) -> bool:
+    """Tell whether a step waits for several runs of what trains in its round, by a test of which that is `asked`."""
     limit = _waits_by(unit, step, training)
-    return limit is not None and counts(unit, step.function, limit.test)
+    return limit is not None and asked(unit, step.function, limit.test)
 
 
 def backward_before(unit: Unit, step: Step, called: bool = False) -> Backward | None:

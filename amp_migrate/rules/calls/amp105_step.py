@@ -35,11 +35,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import replace
 
 from amp_migrate.facts.paths import all_given, path
 from amp_migrate.placement.steps.early import is_early
 from amp_migrate.placement.steps.leaving import exits
+from amp_migrate.placement.steps.passing import anchored, unscaling
 from amp_migrate.placement.steps.stepping import (
     is_given_none,
     name_for_result,
@@ -58,7 +58,7 @@ from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Edit, Insert, Replace, ReplaceExpression, Status
 from amp_migrate.project import Function
-from amp_migrate.project.order import inside, key, levels
+from amp_migrate.project.order import key
 from amp_migrate.project.rounds import runs_before
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.rules.calls.scaler_made import loses_bounds
@@ -96,7 +96,8 @@ def decide(context: Context) -> Iterator[Decision]:
             refuse_within(step)
             careful = step in unnamed and not backwards
             yield _step(context, step, careful=careful, kept=updated and returned(step) is not None)
-        together = [*_anchored(context, steps), *calls.get(function, ())]
+        behind = anchored(context.unit, steps, context.unscales)
+        together = [*behind, *calls.get(function, ())]
         together.sort(key=lambda step: key(step.call))
         if together and updated:
             yield from _updates(context, together, backwards)
@@ -129,6 +130,9 @@ def _updates(context: Context, steps: list[Step], backwards: list[Backward]) -> 
         yield decision(RULE, Status.NOTE, backward.module, backward.node, _ONCE)
     own = [u for u in context.unscales if u.function is function]
     unscaled = [u.before for u in own if u.cleared is None and u.behind is None]
+    unscaled += map(
+        function.module.tree.statement, unscaling(context.unit, function, context.unscales)
+    )
     if any(u.decided is not None and u.decided.function is function for u in context.unscales):
         unscaled.append(function.scope.body[0])
     for jump in exits(context.unit.project, function, [s.anchor for s in steps], unscaled, places):
@@ -150,22 +154,6 @@ def _past(context: Context, unscale: Unscale, step: Step) -> Iterator[Decision]:
 def _workaround(step: Step) -> Decision:
     message = f"{step.text}.step() before the first backward finds no gradients and stays as it is"
     return decision(RULE, Status.NOTE, step.module, step.call, message, advice=_WOKE)
-
-
-def _anchored(context: Context, steps: list[Step]) -> list[Step]:
-    """Where gradients are unscaled outside the `if` that steps, `update()` follows that `if`."""
-    outside = {u.before: u for u in context.unscales if u.outside is not None}
-    decided = {u.decided for u in context.unscales}
-    found = []
-    for step in steps:
-        if step in decided:
-            *_, top = levels(step.tree, step.anchor)
-            found.append(replace(step, anchor=top))
-            continue
-        tests = [u.outside for u in outside.values() if u.outside is not None]
-        limit = next((t for t in tests if inside(step.tree, step.anchor, t)), None)
-        found.append(replace(step, anchor=limit) if limit is not None else step)
-    return found
 
 
 def _returns_helper(step: Step, place: ast.Return) -> Cannot:

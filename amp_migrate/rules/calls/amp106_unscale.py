@@ -32,6 +32,7 @@ from collections.abc import Iterator
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.paths import all_given, tail, walk
 from amp_migrate.placement.reads.zeroing import before_step, lost_windows
+from amp_migrate.placement.steps.passing import behind_helper, unscaling
 from amp_migrate.placement.unscaling.parameters import replaced_parameters
 from amp_migrate.placement.unscaling.unscale import Inside, Unscale
 from amp_migrate.placement.windows.skipped import jumps
@@ -142,19 +143,22 @@ def _lost(context: Context) -> Iterator[Decision]:
     for backward, function in left_out(unit, moved):
         place = backward.module, backward.node
         said = function in told or _is_said(context, function)
+        said = said and not any(behind_helper(unit, s, context.unscales) for s in unit.steps)
         if place not in never and backward.node not in lost and not said:
             yield decision(RULE, Status.NOTE, *place, _PASSED)
 
 
 def _is_said(context: Context, function: Function) -> bool:
     """Tell whether the rule of the steps says so, where a jump behind `unscale_` gets an `update()`."""
-    project = context.unit.project
+    project, steps = context.unit.project, context.unit.steps_of(function)
+    own = [u for u in context.unscales if u.function is function]
+    behind = [(u.before, s) for u in own for s in [*steps, *filter(None, [u.through])]]
+    for call in unscaling(context.unit, function, context.unscales):
+        behind += [(function.module.tree.statement(call), step) for step in steps]
     return any(
         not runs_before(project, function, step.anchor, jump)
-        for unscale in context.unscales
-        if unscale.function is function
-        for step in [*context.unit.steps_of(function), *filter(None, [unscale.through])]
-        for jump in jumps(project, step, unscale.before)
+        for first, step in behind
+        for jump in jumps(project, step, first)
     )
 
 

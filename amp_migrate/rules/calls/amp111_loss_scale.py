@@ -17,13 +17,15 @@ The private state no longer exists.
     scaler = torch.cuda.amp.GradScaler(init_scale=2**20)
 
 ## Safety
-Faithful; `growth_interval` counts steps where Apex counted backward passes. `get_scale()` is 1.0 where the scaler is disabled.
+Faithful; `growth_interval` counts steps where Apex counted backward passes, and after an overflow `get_scale()` falls with
+`update()`, which Apex did not wait for: a read between the backward and the step is reported. `get_scale()` is 1.0 where the scaler is disabled.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.apex.visited import Visit, visit
@@ -39,9 +41,13 @@ from amp_migrate.placement.finding.internals import (
 from amp_migrate.placement.finding.overflow import overflow_reads
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Drop, Edit, Replace, ReplaceExpression, Status
+from amp_migrate.project.rounds import runs_before
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 
 RULE = Rule("AMP111", "Apex's loss scale is the GradScaler's", Safety.FAITHFUL)
+
+_EARLY = "where gradients overflow Apex had halved its scale here already; GradScaler does so in update(), behind the step"
+_LATER = "read it behind update() where it has to be the new one"
 
 
 def decide(context: Context) -> Iterator[Decision]:
@@ -69,6 +75,8 @@ def decide(context: Context) -> Iterator[Decision]:
             raise _no_counterpart(site)
         text, edit = _native(context, site, use)
         yield decision(RULE, Status.MIGRATED, site.module, site.node, f"becomes `{text}`", [edit])
+        if use == "get" and _comes_early(context, site):
+            yield decision(RULE, Status.NOTE, site.module, site.node, _EARLY, advice=_LATER)
 
 
 def _native(context: Context, site: Site, use: str) -> tuple[str, Edit]:
@@ -89,6 +97,18 @@ def _native(context: Context, site: Site, use: str) -> tuple[str, Edit]:
             # update() raises until a loss is scaled; what a disabled scaler has is empty.
             text = f'{scaler}.load_state_dict({{**{scaler}.state_dict(), "scale": {value}}})'
     return text, Replace(tree.span(stmt), text)
+
+
+def _comes_early(context: Context, site: Site) -> bool:
+    """Tell whether the loss scale is read between a backward of its round and the step of that."""
+    function, runs = site.function, partial(runs_before, context.unit.project, site.function)
+    steps = [step.call for step in context.unit.steps_of(function)]
+    return any(
+        backward.scaled
+        and runs(backward.node, site.node, steps)
+        and any(runs(site.node, step, [backward.node]) for step in steps)
+        for backward in context.unit.backwards_of(function)
+    )
 
 
 def _no_counterpart(site: Site) -> Cannot:

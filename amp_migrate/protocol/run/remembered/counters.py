@@ -6,26 +6,15 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import partial
-from typing import NamedTuple
 
 from amp_migrate.facts.paths import path
 from amp_migrate.flow.assumption import Assumption, Known, Value
 from amp_migrate.flow.cfg.points import Kind, Point
-from amp_migrate.flow.terms import Aspect, Operand, Term, length, spelled
-from amp_migrate.project import Function, Module
-from amp_migrate.project.order import inside
+from amp_migrate.flow.terms import Aspect, Operand, Term
+from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.run.remembered.shared import deciding
-from amp_migrate.training.beliefs import SHOWS_PROGRESS
-from amp_migrate.training.bindings import values_of
-
-
-class Counter(NamedTuple):
-    """The variable of a loop that counts its turns, the number of the first, and spellings of how many there are."""
-
-    name: ast.Name
-    start: int
-    turns: frozenset[str]
+from amp_migrate.protocol.run.remembered.turns import Turns
 
 
 class Counters:
@@ -34,16 +23,14 @@ class Counters:
     def __init__(self, program: Program) -> None:
         self._project = program.project
         self.deciding = deciding(program)
-        self._known: dict[ast.AST, Counter | None] = {}
+        self._turns = Turns(self._project)
         self._first: dict[str, bool] = {}
 
     def taken(
         self, function: Function, loop: ast.AST, known: Assumption, again: bool
     ) -> Assumption | None:
         """Return what is known where a loop takes an item, its first or one `again`; None where none is left."""
-        if loop not in self._known:
-            self._known[loop] = self._counter(function.module, loop)
-        counter = self._known[loop]
+        counter = self._turns.counter(function.module, loop)
         if counter is None or not self._begins(counter.name.id):
             return known
         name = counter.name.id
@@ -85,69 +72,6 @@ class Counters:
     def _adds_one(self, node: ast.AST) -> bool:
         up = self._project.module_of(node).tree.parent(node)
         return isinstance(up, ast.AugAssign) and isinstance(up.op, ast.Add) and _is_one(up.value)
-
-    def _counter(self, module: Module, loop: ast.AST) -> Counter | None:
-        """Return the counter of a loop over ``range`` or ``enumerate``, if nothing else sets it in there."""
-        over = self._shown(module, loop.iter)[-1] if isinstance(loop, ast.For) else None
-        if not isinstance(loop, ast.For) or not isinstance(over, ast.Call):
-            return None
-        kind, target = module.scopes.builtin(over.func), loop.target
-        if kind == "enumerate" and isinstance(target, ast.Tuple):
-            target = target.elts[0]
-        elif kind != "range" or len(over.args) != 1:
-            return None
-        if not isinstance(target, ast.Name) or not self._is_counted(module, loop, target):
-            return None
-        begins = [*over.args[1:], *(k.value for k in over.keywords if k.arg == "start")]
-        start = begins[0] if begins else ast.Constant(0)
-        if not isinstance(start, ast.Constant) or type(start.value) is not int or not over.args:
-            return None
-        return Counter(target, start.value, self._turns(module, kind, over.args[0]))
-
-    def _turns(self, module: Module, kind: str, given: ast.expr) -> frozenset[str]:
-        """Return the spellings of how many items there are."""
-        shown = self._shown(module, given) if kind == "enumerate" else []
-        found = [length(over) for over in shown] or [spelled(given)]
-        return frozenset(text for text in found if text is not None)
-
-    def _shown(self, module: Module, over: ast.expr) -> list[ast.expr]:
-        """Return what a loop goes over, and what that shows the progress of, the innermost last."""
-        found = [over]
-        while (inner := self._inner(module, found[-1])) is not None:
-            found.append(inner)
-        return found
-
-    def _inner(self, module: Module, over: ast.expr) -> ast.expr | None:
-        if isinstance(over, ast.Call) and self._shows(module, over):
-            return over.args[0]
-        if not isinstance(over, ast.Name):
-            return None
-        values = list(values_of(module, over))
-        if len(values) != 1 or len(module.scopes.bound(over)) != 1:
-            return None
-        return values[0] if self._shows(module, values[0]) else None
-
-    def _shows(self, module: Module, node: ast.expr) -> bool:
-        """Tell whether a call gives the items of its first argument, one by one, and shows how far it came."""
-        if not isinstance(node, ast.Call) or not node.args:
-            return False
-        return self._project.external(module, node.func) in SHOWS_PROGRESS
-
-    def _is_counted(self, module: Module, loop: ast.For, target: ast.Name) -> bool:
-        """Tell whether a loop alone sets its variable, and takes whatever it goes over from the first item on."""
-        scopes, tree = module.scopes, module.tree
-        here = scopes.scope_of(target)
-        sets = [
-            b
-            for b in scopes.bound(target)
-            if inside(tree, b, loop) or scopes.scope_of(b) is not here
-        ]
-        if sets != [target]:
-            return False
-        if not isinstance(loop.iter, ast.Name):
-            return True
-        reads = scopes.reads(scopes.owner(loop.iter), loop.iter.id)
-        return [n for n in reads if not isinstance(tree.parent(n), ast.Attribute)] == [loop.iter]
 
 
 def _onward(before: Assumption, name: str) -> Iterator[tuple[Term, Value]]:
