@@ -77,6 +77,18 @@ def test_plain_backwards_have_no_part_in_the_loss_scale() -> None:
     assert [one.scale for one in before.steps] == [4.0, 4.0]
 
 
+def test_optimizers_without_a_scaler_say_nothing_of_the_loss_scale() -> None:
+    """Steps on gradients that neither side scales stand among those of a GradScaler, and before them."""
+    apart = {"events": "BS", "scales": (1.0,)}
+    apex = {**APEX, "num_losses": 2}
+    before = run(step(1, **apart), *(step(n) for n in (2, 3)), step(4, **apart), apex_amp=apex)
+    for last, wrong in ((apart, None), ({"scales": (4.0,)}, None), ({"scales": (8.0,)}, 4)):
+        after = run(step(1, **apart), *(step(n) for n in (2, 3)), step(4, **last))
+        rule = rule_for(before, after, 10)
+        assert not rule.exact
+        assert rule.first_disagreement(before.steps, after.steps) == wrong
+
+
 def test_first_difference_is_causal() -> None:
     """Of one iteration the earliest cause is named, of several the earliest iteration."""
     changed = step(2).attempts[0]

@@ -37,6 +37,23 @@ for i in range(40):
 """
 
 
+OLDER = """
+import torch, torch.nn as nn
+from apex.fp16_utils import FP16_Optimizer, network_to_half
+torch.manual_seed(0)
+model = network_to_half(nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 4)).cuda())
+optimizer = FP16_Optimizer(torch.optim.SGD(model.parameters(), lr=0.1), dynamic_loss_scale=True)
+criterion = nn.CrossEntropyLoss()
+for i in range(8):
+    inputs, labels = torch.randn(8, 16).cuda(), torch.randint(0, 4, (8,)).cuda()
+    loss = criterion(model(inputs).float(), labels)
+    optimizer.zero_grad()
+    optimizer.backward(loss)
+    optimizer.clip_master_grads(0.5)
+    optimizer.step()
+"""
+
+
 def tree(folder: Path, source: str) -> Path:
     """Write train.py into `folder`."""
     folder.mkdir(parents=True)
@@ -76,6 +93,16 @@ def test_migrates_a_copy_and_finds_it_exact(
     captured = capsys.readouterr()
     assert "running your code: python train.py" in captured.err
     assert captured.out.startswith("EXACT\n  before and after agree") and "\x1b" not in captured.out
+
+
+def test_an_optimizer_of_fp16_utils_is_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its losses are unscaled, its scale and skipped steps are seen, and it clips nothing behind an overflow."""
+    monkeypatch.chdir(tree(tmp_path / "project", OLDER))
+    code, report = verify(tmp_path, "--no-casts")
+    assert (code, report["verdict"]["word"]) == (0, "EXACT")
+    assert report["coverage"]["skipped"] == 1
 
 
 def test_casts_without_an_update_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

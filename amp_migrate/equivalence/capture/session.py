@@ -6,6 +6,7 @@ from amp_migrate.equivalence.capture import determinism
 from amp_migrate.equivalence.capture.amp import everywhere, native, widest
 from amp_migrate.equivalence.capture.amp.apexchoice import offer_apex
 from amp_migrate.equivalence.capture.amp.apexside import ApexSide
+from amp_migrate.equivalence.capture.amp.fp16side import MODULE, Fp16Side
 from amp_migrate.equivalence.capture.config import CaptureConfig
 from amp_migrate.equivalence.capture.events import clipping
 from amp_migrate.equivalence.capture.events import loading as batches
@@ -39,7 +40,8 @@ def install(config: CaptureConfig, hooks: ImportHooks) -> Recorder:
         widest.install()
     loading.install(config, hooks)
     apex = ApexSide(config, recorder, backward, steps)
-    offer_apex(hooks, config, recorder.notes, apex.attach)
+    old = Fp16Side(config, recorder, backward, steps)
+    offer_apex(hooks, config, recorder.notes, apex.attach, {MODULE: old.attach})
     if config.batch_times != 1.0:
         batches.enlarge(config.batch_times)
     if config.light:

@@ -97,10 +97,11 @@ def anchored(runner: Runner, result: Result, before: Run, after: Run) -> Verdict
 
 def _why_inexact(result: Result, before: Run) -> str:
     """Say why no equality of bits was to be expected."""
-    level = str(before.notes.get("apex_amp", {}).get("opt_level", ""))
+    apex = before.notes.get("apex_amp", {})
+    level = str(apex.get("opt_level", ""))
     if level in ("O2", "O3"):
         return (
-            f"{level} keeps fp16 weights and casts the model; autocast casts operators and "
+            f"{apex.get('optimizer', level)} keeps fp16 weights and casts the model; autocast casts operators and "
             "keeps fp32 weights"
         )
     named = sorted({row.operator.removesuffix("_backward") for row in result.census or ()})

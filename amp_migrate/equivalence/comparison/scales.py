@@ -17,7 +17,8 @@ class ScaleRule:
     Apex counts backwards, GradScaler counts updates. With several backwards per update, or
     several loss scalers, the sequences differ although both are right; then `after` must start
     where Apex starts, halve at every overflow and double after one of `intervals` updates. At the
-    iterations of `restarts`, where ``amp.initialize`` has run again, it may start anew.
+    iterations of `restarts`, where ``amp.initialize`` has run again, it may start anew. An optimizer
+    whose backward neither side scales says nothing of the scale.
     Where before is `plain`, in FP32, it has no scale that could agree with anything.
     """
 
@@ -53,13 +54,15 @@ class ScaleRule:
         self, before: tuple[Step, ...], after: tuple[Step, ...], interval: int, limit: float
     ) -> list[float]:
         """Return what GradScaler does from Apex's first scale, given where `after` skips and updates."""
-        first = before[0].scale if before else 1.0
+        first = next((step.scale for step in before if step.scale != 1.0), 1.0)
+        unscaled = {step.index for step in before if step.scale == 1.0}
         scale, tracker, overflow = first, 0, False
         scales = []
         for step in after:
             if step.index in self.restarts and step.scale == first:
                 scale, tracker, overflow = first, 0, False
-            scales.append(scale)
+            apart = step.index in unscaled and step.scale == 1.0
+            scales.append(1.0 if apart else scale)
             overflow = overflow or step.skipped
             for _ in range(step.updates):
                 if overflow:

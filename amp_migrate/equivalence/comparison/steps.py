@@ -145,8 +145,13 @@ def _state(attempt: Attempt, keys: list[str]) -> str:
 
 
 def _order(step: Step) -> str:
-    """The event letters that both Apex and native AMP have; steps in a row count as one."""
-    letters = "".join(letter for letter in step.events.upper() if letter in "BCS")
+    """The event letters that both Apex and native AMP have; steps in a row count as one.
+
+    Where every step is skipped a clip changes nothing, and FP16_Optimizer makes none.
+    """
+    skipped = bool(step.attempts) and all(one.skipped for one in step.attempts)
+    wanted = "BS" if skipped else "BCS"
+    letters = "".join(letter for letter in step.events.upper() if letter in wanted)
     return re.sub("S+", "S", letters)
 
 

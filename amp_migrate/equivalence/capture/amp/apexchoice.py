@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -20,8 +20,11 @@ def offer_apex(
     config: CaptureConfig,
     notes: dict[str, Any],
     attach: Callable[[ModuleType], None],
+    others: Mapping[str, Callable[[ModuleType], None]],
 ) -> None:
     """Answer ``import apex`` by `config.apex`: "auto", "installed" or "reference".
+
+    `attach` gets apex.amp, and what `others` has under their names further modules.
 
     Raises ImportError in the program where "installed" finds no apex with amp.
     """
@@ -38,7 +41,7 @@ def offer_apex(
             notes["apex"] = f"installed Apex ({folder})"
             repairs.before_import(on_cpu)
             return None
-        return _reference(config, notes, attach)
+        return _reference(config, notes, {"apex.amp": attach, **others})
 
     def repaired(amp: ModuleType) -> None:
         repairs.after_import(amp, on_cpu)
@@ -46,15 +49,20 @@ def offer_apex(
 
     hooks.provide("apex", provide)
     hooks.after("apex.amp", repaired)
+    for name, follow in others.items():
+        hooks.after(name, follow)
 
 
 def _reference(
-    config: CaptureConfig, notes: dict[str, Any], attach: Callable[[ModuleType], None]
+    config: CaptureConfig,
+    notes: dict[str, Any],
+    attached: Mapping[str, Callable[[ModuleType], None]],
 ) -> ModuleType:
     reference = importlib.import_module("amp_migrate.equivalence.reference")
-    reference.install(device=config.device)
+    reference.install(device=config.device, casts=config.casts and not config.plain_fp32)
     notes["apex"] = str(reference.LABEL)
-    attach(sys.modules["apex.amp"])
+    for name, attach in attached.items():
+        attach(sys.modules[name])
     return sys.modules["apex"]
 
 

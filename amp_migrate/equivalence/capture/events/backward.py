@@ -70,14 +70,18 @@ class Backward:
 
     def note_scaled(self, scaled: Any, loss: Any, scale: float, dynamic: bool) -> None:
         """Remember that `scaled` is `loss` times `scale`; `dynamic`: the scaler checks for inf."""
-        self._dynamic = dynamic
-        self._pending_scale = scale
+        self.awaits_scaled(scale, dynamic)
         if isinstance(scaled, Tensor):
             value, factor = self._raw(loss)
             self._scaled[id(scaled)] = (weakref.ref(scaled), value, scale * factor)
         elif isinstance(scaled, (list, tuple)):
             for one, raw in zip(scaled, loss, strict=True):
                 self.note_scaled(one, raw, scale, dynamic)
+
+    def awaits_scaled(self, scale: float, dynamic: bool) -> None:
+        """Remember that the next backward is of a loss times `scale`; `dynamic`: the scaler checks for inf."""
+        self._dynamic = dynamic
+        self._pending_scale = scale
 
     def _begin(self, tensors: Any) -> None:
         iteration = self._opened()
