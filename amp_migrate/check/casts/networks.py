@@ -30,6 +30,7 @@ from amp_migrate.training.beliefs import (
 from amp_migrate.training.bindings import bases
 from amp_migrate.training.forwards.forwards import is_housekeeping
 from amp_migrate.training.forwards.holders import holders
+from amp_migrate.training.forwards.indifferent import only_looks_up
 from amp_migrate.training.types.factors import factors
 from amp_migrate.training.types.settled import RETYPES
 
@@ -127,6 +128,7 @@ class Networks:
             if isinstance(c, ast.Call) and isinstance(c.func, ast.Attribute)
             if c.func.attr not in _RUNS_NOTHING and not self._project.callees(c)
             if self._held(module, c.func.value) & self._groups
+            if not only_looks_up(self._project, module, c.func)
         }
 
     def texts(self, function: Function) -> set[str]:
@@ -163,6 +165,8 @@ class Networks:
         return label is not None and label.kind == Does.BACKWARD.value
 
     def _is_forward(self, module: Module, call: ast.Call) -> bool:
+        if only_looks_up(self._project, module, call.func):
+            return False
         if self._callables.run(module, call) or self._multiplying.is_layer(module, call):
             return True
         if self._multiplying.is_network(module, call):
@@ -278,9 +282,8 @@ class Networks:
         if name.startswith(_LOSSES[0]):
             return name not in REFUSES_CASTS
         made = self._project.values.made_by(module, func)
-        return bool(made) and all(
-            m.startswith(_LOSSES[1]) and m not in REFUSING_LAYERS for m in made
-        )
+        known = bool(made) and not only_looks_up(self._project, module, func)
+        return known and all(m.startswith(_LOSSES[1]) and m not in REFUSING_LAYERS for m in made)
 
 
 def _may_run_part(module: Module, call: ast.Call, name: str) -> bool:

@@ -19,7 +19,7 @@ from amp_migrate.training.beliefs import (
     RUNS_FORWARD,
 )
 from amp_migrate.training.bindings import run_first
-from amp_migrate.training.forwards.indifferent import Indifferent
+from amp_migrate.training.forwards.indifferent import Indifferent, only_looks_up
 from amp_migrate.training.forwards.known_losses import is_loss, is_loss_class, known_losses
 from amp_migrate.training.forwards.later import runs_later
 from amp_migrate.training.steps import takes_gradients
@@ -220,6 +220,8 @@ class Forwards:
         """Tell whether a method of a network runs no forward pass: by what it does, else by its name."""
         name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
         callees = self._project.callees(call)
+        if only_looks_up(self._project, self._project.module_of(call), call.func):
+            return True
         if name in KEEPS_HOUSE:
             return not any(self._function(f) is Forward.NETWORK for f in callees)
         if callees and all(map(self.indifferent, callees)):

@@ -25,6 +25,7 @@ _LAYERS = (
     "Pad1d", "Pad2d", "Pad3d", "Pool1d", "Pool2d", "Pool3d", "Dropout", "Flatten", "Identity", "ReLU", "Unfold",
 )  # fmt: skip
 """Ends of names of modules of torch.nn that have no weights, and give back the type that they are given."""
+_EMBEDDINGS = frozenset({"torch.nn.Embedding", "torch.nn.modules.sparse.Embedding"})
 _TO_FP32 = frozenset({"float", "double", "long", "int", "eq", "ne", "gt", "lt", "ge", "le"})
 _METHODS = METHODS_WITHOUT_CASTS | {name.rpartition(".")[2] for name in CASTS_LEAVE_ALONE}
 _REDUCES = frozenset({"sum", "cumsum"})
@@ -33,6 +34,12 @@ _REDUCES = frozenset({"sum", "cumsum"})
 def keeps_type(name: str) -> bool:
     """Tell whether a module of torch, by its dotted name, computes in the type of its input, whether cast or not."""
     return name.startswith("torch.nn.") and name.endswith(_LAYERS) and not name.endswith("PReLU")
+
+
+def only_looks_up(project: Project, module: Module, node: ast.expr) -> bool:
+    """Tell whether an expression is an embedding of torch: casts leave alone what that takes out of its weights."""
+    made = project.values.made_by(module, node)
+    return bool(made) and all(name in _EMBEDDINGS for name in made)
 
 
 class Indifferent:
