@@ -13,7 +13,7 @@ from amp_migrate.facts.paths import all_given, outward, tail, walk
 from amp_migrate.project import Function, Module
 from amp_migrate.training.bindings import bases, values_of
 from amp_migrate.training.named import Optimizer
-from amp_migrate.training.origins.meant import in_turns
+from amp_migrate.training.origins.meant import in_turns, is_one_of_several
 from amp_migrate.values.objects import Instance, Made
 
 _WHOLE = ("module", "_orig_mod", "model")  # how what wraps a network calls it
@@ -92,7 +92,7 @@ def taken_from_all(old: Side, new: Side) -> Iterator[tuple[Key, Difference]]:
         for function in old.functions[name]:
             for call, label in old.of_kind(function, Does.READ):
                 asked = [o for given in _values(function, call) for o in _masters(given)]
-                if any(in_turns(old.project, function.module, optimizer) for optimizer in asked):
+                if any(is_one_of_several(old.project, function.module, o) for o in asked):
                     wanted.append(str(label))
         for function in new.functions[name] if wanted else ():
             for text in dict.fromkeys(wanted):

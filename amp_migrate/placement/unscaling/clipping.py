@@ -104,7 +104,7 @@ def _targets(
         named = [s for s in later if s.text == segment(use.optimizer)]
         step = (named or later or [None])[0]  # type: ignore[list-item]
         own = named or isinstance(use.optimizer, ast.Subscript)
-        if step is None or own or _goes_over_the_same(function.module.tree, use, step):
+        if step is None or own or _goes_to_its_own(function.module.tree, use, step):
             return [(step, segment(use.optimizer))]
         return [(step, step.text)]
     if later:
@@ -127,11 +127,15 @@ def _targets(
     return [(None, text) for text in written]
 
 
-def _goes_over_the_same(tree: Tree, use: Use, step: Step) -> bool:
-    """Tell whether a read names the optimizer that a loop around it goes to, over those that are stepped in another loop."""
-    over = step.anchor.iter if isinstance(step.anchor, ast.For) else None
-    loop = None if use.optimizer is None else _taking(tree, use.statement, use.optimizer)
-    return loop is not None and over is not None and same(loop.iter, over)
+def _goes_to_its_own(tree: Tree, use: Use, step: Step) -> bool:
+    """Tell whether a read names an optimizer itself: a loop around it goes to that, or it stands before the loop that steps."""
+    stepping, named = step.anchor, use.optimizer
+    if named is None or not isinstance(stepping, ast.For):
+        return False
+    if (loop := _taking(tree, use.statement, named)) is not None:
+        return same(loop.iter, stepping.iter)
+    outside = isinstance(named, ast.Name) and not inside(tree, use.node, stepping)
+    return outside and bool(defs(stepping.target) & uses(step.optimizer))
 
 
 def _taking(tree: Tree, stmt: ast.stmt, named: ast.expr) -> ast.For | None:

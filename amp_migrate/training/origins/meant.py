@@ -97,19 +97,47 @@ def are_several(project: Project, module: Module, node: ast.expr) -> bool:
     )
 
 
+def is_one_optimizer(project: Project, module: Module, node: ast.expr) -> bool:
+    """Tell whether all that was written for an expression makes one optimizer each: it is no list of several."""
+    found = list(meant(project, module, node))
+    made = [value for value in found if isinstance(value, ast.Call)]
+    return (
+        bool(found)
+        and len(made) == len(found)
+        and all(project.values.is_optimizer(project.module_of(value), value) for value in made)
+    )
+
+
 def in_turns(project: Project, module: Module, node: ast.expr) -> frozenset[int]:
     """Return the names that loops bind which bind the object of an expression: it is one of several, and these go with it."""
-    groups = project.values.groups(module, node)
     found: set[int] = set()
-    loops = [(where, loop.target) for where, loop in project.nodes(ast.For)]
-    loops += [(where, loop.target) for where, loop in project.nodes(ast.AsyncFor)]
-    loops += [(where, loop.target) for where, loop in project.nodes(ast.comprehension)]
-    for where, target in loops:
-        names = [n for n in walk(target) if isinstance(n, ast.Name)]
-        bound = [project.values.groups(where, name) for name in names]
-        if any(groups & own for own in bound):
-            found.update(*bound)
+    for where, target, _ in _turns(project, module, node):
+        names = (n for n in walk(target) if isinstance(n, ast.Name))
+        found.update(*(project.values.groups(where, name) for name in names))
     return frozenset(found)
+
+
+def is_one_of_several(project: Project, module: Module, node: ast.expr) -> bool:
+    """Tell whether a loop goes over optimizers of which this is one, and not over a list that is made of it alone."""
+    over = [(where, taken) for where, _, taken in _turns(project, module, node)]
+    made = all(isinstance(taken, ast.Name | ast.List | ast.IfExp) for _, taken in over)
+    if made and is_one_optimizer(project, module, node):
+        return any(are_several(project, where, taken) for where, taken in over)
+    return bool(over)
+
+
+def _turns(
+    project: Project, module: Module, node: ast.expr
+) -> Iterator[tuple[Module, ast.expr, ast.expr]]:
+    """Yield what the loops that bind the object of an expression bind, and what they go over, with their files."""
+    groups = project.values.groups(module, node)
+    loops = [(where, loop.target, loop.iter) for where, loop in project.nodes(ast.For)]
+    loops += [(where, loop.target, loop.iter) for where, loop in project.nodes(ast.AsyncFor)]
+    loops += [(where, loop.target, loop.iter) for where, loop in project.nodes(ast.comprehension)]
+    for where, target, taken in loops:
+        names = [n for n in walk(target) if isinstance(n, ast.Name)]
+        if any(groups & project.values.groups(where, name) for name in names):
+            yield where, target, taken
 
 
 def _count(project: Project, module: Module, node: ast.expr) -> int:
