@@ -134,7 +134,8 @@ def _goes_to_its_own(tree: Tree, use: Use, step: Step) -> bool:
         return False
     if (loop := _taking(tree, use.statement, named)) is not None:
         return same(loop.iter, stepping.iter)
-    outside = isinstance(named, ast.Name) and not inside(tree, use.node, stepping)
+    own = isinstance(named, ast.Name) and step.module.scopes.owner(named) is step.function.scope
+    outside = own and not inside(tree, use.node, stepping)
     return outside and bool(defs(stepping.target) & uses(step.optimizer))
 
 
