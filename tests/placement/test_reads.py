@@ -7,9 +7,9 @@ import ast
 import pytest
 
 from amp_migrate.placement.reads.clearing import Clearing, clears
+from amp_migrate.placement.reads.early import before_step
 from amp_migrate.placement.reads.gradients import clips_by_name
 from amp_migrate.placement.reads.zeroing import (
-    before_step,
     every_micro_batch,
     leaves_first,
     lost_windows,

@@ -57,6 +57,7 @@ class Clearing:
     def __init__(self, project: Project) -> None:
         self._project = project
         self._always: dict[Function, bool] = {}
+        self._ever: dict[Function, bool] = {}
 
     def nodes(self, function: Function) -> Iterator[ast.AST]:
         """Yield what clears gradients in a function: whole loops where one visits what it clears."""
@@ -98,6 +99,15 @@ class Clearing:
             known = bool(points) and graph.order(False).must_reach(graph.entry, points)
             self._always[function] = known
         return known
+
+    def ever(self, function: Function) -> bool:
+        """Tell whether some run of a function clears gradients."""
+        if function not in self._ever:
+            self._ever[function] = False
+            self._ever[function] = any(
+                any(map(self.ever, self._project.callees(call))) for call in function.calls
+            ) or any(True for _ in self.nodes(function))
+        return self._ever[function]
 
     def points(self, function: Function) -> list[Point]:
         """Return the moments at which gradients are clear, in a function."""

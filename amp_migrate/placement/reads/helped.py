@@ -17,36 +17,49 @@ from amp_migrate.training.steps import Step, outermost_anchor
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Helped:
-    """A step, which may be the call of a helper that steps, and the backward before it in its round, or the call of one that runs it."""
+    """A step, which may be the call of a helper that steps, and the backward before it in its round, or the call of one that runs it.
+
+    `backward` is None where only callers of the function run one. `alone`: its unit steps at one place only.
+    """
 
     step: Step
-    backward: ast.AST
+    backward: ast.AST | None
+    alone: bool
 
 
 def helped(unit: Unit) -> Iterator[Helped]:
     """Yield the steps of a unit in the functions that leave them, or the backward before them, to helpers.
 
-    There are none where a unit steps in several places, or has gradients that it keeps apart: what clears some there may not
-    mean those of the step.
+    There are none where a unit has gradients that it keeps apart: what clears some there may not mean those of the step.
     """
-    steps = unit.live_steps()
-    if len({outermost_anchor(step) for step in steps}) != 1 or unit.beside or unit.probes:
+    if unit.beside or unit.probes:
         return
-    above = upwards(unit.project, steps[0].function)
-    for function in (f for f in unit.project.functions() if f in above):
-        here = function is steps[0].function
-        for step in steps[:1] if here else _taken(unit, function, steps):
-            backward = _before(unit, step, called_only=here)
-            if backward is not None:
-                yield Helped(step, backward)
+    places: dict[ast.stmt, list[Step]] = {}
+    for step in unit.live_steps():
+        places.setdefault(outermost_anchor(step), []).append(step)
+    for steps in places.values():
+        alone = len(places) == 1
+        above = upwards(unit.project, steps[0].function)
+        for function in (f for f in unit.project.functions() if f in above):
+            here = function is steps[0].function
+            for step in steps[:1] if here else _taken(unit, function, steps):
+                backward = _before(unit, step, called_only=here)
+                if backward is not None or not here:
+                    yield Helped(step, backward, alone)
 
 
 def _taken(unit: Unit, function: Function, steps: list[Step]) -> list[Step]:
-    """Return the step that a function takes through its only call of a helper that always steps."""
-    seen = {each.site.call: each.seen for each in indirect(unit, function)}
-    calls = calls_to(unit.project, function, {steps[0].function})
-    always = _always(unit, steps[0].function, [step.call for step in steps])
-    return list(seen.values()) if always and list(seen) == calls and len(calls) == 1 else []
+    """Return the steps that a function takes through calls of a helper that always steps, each the only one of its loop."""
+    project = unit.project
+    calls = calls_to(project, function, {step.function for step in unit.live_steps()})
+    own = calls_to(project, function, {steps[0].function})
+    seen = {e.site.call: e.seen for e in indirect(unit, function) if e.site.call in own}
+    if list(seen) != own or not _always(unit, steps[0].function, [s.call for s in steps]):
+        return []
+    loops = [loop_of(function.module.tree, call) for call in calls]
+    return [
+        step for call, step in seen.items() if loops.count(loop_of(function.module.tree, call)) == 1
+    ]
 
 
 def _always(unit: Unit, function: Function, nodes: list[ast.Call]) -> bool:

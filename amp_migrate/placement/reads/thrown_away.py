@@ -9,11 +9,12 @@ from amp_migrate.facts.paths import path
 from amp_migrate.flow import leads
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import Clearing, clearing, clears
-from amp_migrate.placement.reads.zeroing import before_step
+from amp_migrate.placement.reads.early import before_step
 from amp_migrate.placement.windows.course import Course
 from amp_migrate.placement.windows.surviving import training
 from amp_migrate.project import Function
 from amp_migrate.project.order import inside
+from amp_migrate.project.reach import reachable
 from amp_migrate.project.rounds import graph_of
 from amp_migrate.training.steps import Step, boundary
 
@@ -28,7 +29,7 @@ def thrown_away(
     """
     tree = function.module.tree
     found = clearing(unit.project)
-    candidates = list(_removes(found, function)) if steps else []
+    candidates = list(_removes(unit, found, function)) if steps else []
     if not candidates:
         return {}
     course = Course(unit, function)
@@ -49,18 +50,29 @@ def thrown_away(
     return result
 
 
-def _removes(found: Clearing, function: Function) -> Iterator[tuple[ast.expr, ast.expr | None]]:
-    """Yield the expressions that take gradients away, and what a method that does is called on."""
+def _removes(
+    unit: Unit, found: Clearing, function: Function
+) -> Iterator[tuple[ast.expr, ast.expr | None]]:
+    """Yield the expressions that may take gradients away, and what a method that does is called on."""
     for node in function.own_nodes:
         if isinstance(node, ast.Call):
             own = isinstance(node.func, ast.Attribute) and clears(node)
             if own and isinstance(node.func, ast.Attribute) and node.func.attr == "zero_grad":
                 if not any(k.arg == "set_to_none" for k in node.keywords) and not node.args:
                     yield node, node.func.value
-            elif not own and path(node.func) is not None and found.calls(node):
-                yield node, None
+            elif not own and path(node.func) is not None:
+                if found.calls(node) or _may_clear(unit, found, node):
+                    yield node, None
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and clears(node):
             yield node.targets[0], None
+
+
+def _may_clear(unit: Unit, found: Clearing, call: ast.Call) -> bool:
+    """Tell whether some run of what is called clears gradients, and none of it takes a step or trains."""
+    callees = unit.project.callees(call)
+    return any(map(found.ever, callees)) and unit.training.isdisjoint(
+        other for callee in callees for other in reachable(unit.project, callee)
+    )
 
 
 def _is_filled_again(unit: Unit, node: ast.expr) -> bool:

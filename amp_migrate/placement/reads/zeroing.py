@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from amp_migrate.facts.below import behind_docstring
 from amp_migrate.facts.paths import stored
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing
@@ -14,9 +15,9 @@ from amp_migrate.placement.reads.helped import helped
 from amp_migrate.placement.windows.counting import Asked, counts, is_over, leaves_some
 from amp_migrate.placement.windows.course import Course
 from amp_migrate.placement.windows.surviving import lost
-from amp_migrate.project import Module
+from amp_migrate.project import Module, Project
 from amp_migrate.project.order import in_branch, inside, loop_of, position
-from amp_migrate.project.reach import calls_to, reachable, upwards
+from amp_migrate.project.reach import calls_to, upwards
 from amp_migrate.project.rounds import last_before, runs_before
 from amp_migrate.training.region import Region
 from amp_migrate.training.steps import Backward, Step, is_one, outermost_anchor, waiting, waits_by
@@ -40,6 +41,32 @@ def is_zero_grad(stmt: ast.stmt) -> bool:
         and isinstance(stmt.value.func, ast.Attribute)
         and stmt.value.func.attr == "zero_grad"
     )
+
+
+def only_clears(project: Project, stmt: ast.stmt) -> bool:
+    """Tell whether a statement is ``x.zero_grad()``, or a call of functions that do nothing else."""
+    if is_zero_grad(stmt):
+        return True
+    call = stmt.value if isinstance(stmt, ast.Expr) else None
+    callees = project.callees(call) if isinstance(call, ast.Call) else []
+    bodies = [behind_docstring(f.node) if f.node is not None else [] for f in callees]
+    plain = not any(f.node is not None and f.node.decorator_list for f in callees)
+    return plain and bool(bodies) and all(body and all(map(is_zero_grad, body)) for body in bodies)
+
+
+def cleared_in(project: Project, stmt: ast.stmt) -> Iterator[tuple[Module, ast.stmt]]:
+    """Yield the ``zero_grad()`` statements of the functions that a statement which only clears calls."""
+    call = stmt.value if isinstance(stmt, ast.Expr) and not is_zero_grad(stmt) else None
+    for callee in project.callees(call) if isinstance(call, ast.Call) else ():
+        if callee.node is not None:
+            yield from ((callee.module, s) for s in behind_docstring(callee.node))
+
+
+def cleared_by(stmt: ast.stmt) -> ast.expr:
+    """Return `x` of ``x.zero_grad()``."""
+    assert isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call)
+    assert isinstance(stmt.value.func, ast.Attribute)
+    return stmt.value.func.value
 
 
 class Window(NamedTuple):
@@ -97,12 +124,13 @@ def every_micro_batch(unit: Unit) -> Iterator[Zeroing]:
         if is_over(unit, step.function, limit):  # what stands beside it runs once for all of them
             continue
         parts = (part for stmt in (limit, *waiting(step, limit)) for part in ast.walk(stmt))
-        inner = any(is_zero_grad(s) for s in parts if isinstance(s, ast.stmt))
+        inner = any(only_clears(unit.project, s) for s in parts if isinstance(s, ast.stmt))
         inner = inner or clearing(unit.project).calls(step.call)
         for stmt in step.tree.block(limit):
             if unit.trains(step.module, stmt):
                 break
-            if is_zero_grad(stmt) and loop_of(step.tree, stmt) is loop_of(step.tree, limit):
+            alike = loop_of(step.tree, stmt) is loop_of(step.tree, limit)
+            if alike and only_clears(unit.project, stmt):
                 found[stmt] = Zeroing(step.module, stmt, step, inner)
     yield from found.values()
 
@@ -111,6 +139,8 @@ def _waiting(unit: Unit) -> Iterator[tuple[Step, ast.If]]:
     """Yield the steps that wait for several micro-batches, those by helpers included, with the tests that count."""
     yield from ((step, limit) for step, _, limit in windows(unit))
     for item in helped(unit):
+        if not item.alone or item.backward is None:
+            continue
         limit = waits_by(item.step, item.backward)
         if limit is not None and counts(unit, item.step.function, limit.test):
             yield item.step, limit
@@ -212,54 +242,6 @@ def in_region(region: Region) -> list[ast.stmt]:
     ]
 
 
-def before_step(unit: Unit) -> Iterator[Zeroing]:
-    """Yield the zero_grad statements that stand between the backward and the step of one iteration."""
-    for step in unit.steps:
-        backward = backward_before(unit, step, called=step.function.node is not None)
-        anchor = outermost_anchor(step)
-        own = unit.steps_of(step.function)
-        alone = all(outermost_anchor(s) is anchor for s in own) and step is own[0]
-        if step.call in unit.gone or not alone:
-            continue
-        if backward is not None:
-            yield from _cleared_between(unit, step, backward.node)
-        elif _is_fed_by_callers(unit, step):
-            yield from _cleared_first(step)
-    for item in helped(unit):
-        yield from _cleared_between(unit, item.step, item.backward)
-
-
-def _cleared_between(unit: Unit, step: Step, backward: ast.AST) -> Iterator[Zeroing]:
-    """Yield the zero_grad statements of the block of a step that run behind a backward of its round."""
-    anchor = outermost_anchor(step)
-    for stmt in step.tree.block(anchor)[: position(step.tree, anchor)]:
-        alike = loop_of(step.tree, backward) is loop_of(step.tree, stmt)
-        if is_zero_grad(stmt) and alike and not _trains_between(unit, step, stmt):
-            if runs_before(unit.project, step.function, backward, stmt):
-                yield Zeroing(step.module, stmt, step, False)
-
-
-def _is_fed_by_callers(unit: Unit, step: Step) -> bool:
-    """Tell whether a function that runs no backward steps on gradients of its callers."""
-    function, project = step.function, unit.project
-    running = {b.function for b in unit.backwards}
-    if not running.isdisjoint(reachable(project, function)):
-        return False
-    return any(
-        runs_before(project, site.function, backward.node, site.call)
-        for site in project.callers(function)
-        for backward in unit.backwards_of(site.function)
-    )
-
-
-def _cleared_first(step: Step) -> Iterator[Zeroing]:
-    """Yield the zero_grad statements of the block of a step that a function runs before it."""
-    anchor = outermost_anchor(step)
-    for stmt in step.tree.block(anchor)[: position(step.tree, anchor)]:
-        if is_zero_grad(stmt):
-            yield Zeroing(step.module, stmt, step, False)
-
-
 def after_some_steps(unit: Unit) -> Iterator[tuple[Step, ast.If]]:
     """Yield the steps whose gradients are cleared behind them under a test alone, and stay otherwise, with the test."""
     found = clearing(unit.project)
@@ -289,11 +271,3 @@ def leaves_first(step: Step, test: ast.If) -> bool:
         and len(compare.ops) == 1
         and given in ((ast.Gt, 0), (ast.GtE, 1), (ast.NotEq, 0))
     )
-
-
-def _trains_between(unit: Unit, step: Step, stmt: ast.stmt) -> bool:
-    """Tell whether a backward runs between a zero_grad and the step, maybe in a helper."""
-    block = step.tree.block(stmt)
-    end = position(step.tree, outermost_anchor(step))
-    between = block[position(step.tree, stmt) + 1 : end]
-    return any(unit.trains(step.module, part) for part in between)

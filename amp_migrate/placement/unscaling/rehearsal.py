@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
-from amp_migrate.facts.paths import path, walk
+from amp_migrate.facts.paths import is_place, walk
+from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clears
+from amp_migrate.placement.reads.early import before_step
 from amp_migrate.placement.reads.gradients import Use
-from amp_migrate.placement.reads.zeroing import before_step, is_zero_grad
+from amp_migrate.placement.reads.zeroing import is_zero_grad
 from amp_migrate.project import Function
 from amp_migrate.project.order import Loop, beside, comes_to, exclusive, inside, levels, position
 from amp_migrate.project.reach import calls_to
@@ -67,9 +69,9 @@ def only_read(unit: Unit, function: Function, use: Use) -> Reading | None:
     own = [b for b in unit.backwards_of(function) if inside(tree, b.node, trained)]
     scaled = [b for b in own if b.scaled]
     alone = all(b.scaled or exclusive(tree, b.node, s.node) for b in own for s in scaled)
-    names = {path(o) for b in scaled for o in b.optimizers}
+    names = {_place(tree, o) for b in scaled for o in b.optimizers}
     name = names.pop() if len(names) == 1 and alone else None
-    named = path(use.optimizer) if use.optimizer is not None else name
+    named = _place(tree, use.optimizer) if use.optimizer is not None else name
     block = tree.block(top)
     between = block[position(tree, trained) + 1 : position(tree, top) + 1]
     if name is None or named != name or any(map(_acts_or_leaves, between)):
@@ -85,6 +87,11 @@ def only_read(unit: Unit, function: Function, use: Use) -> Reading | None:
     if not ends or any(map(follows, _training(unit, function))) or _taken(unit, function, use):
         return None
     return Reading(trained, name)
+
+
+def _place(tree: Tree, node: ast.expr) -> str | None:
+    """Return how a variable, an attribute or an item of a constant key is written; None for anything else."""
+    return tree.segment(node) if is_place(node) else None
 
 
 def _taken(unit: Unit, function: Function, use: Use) -> bool:

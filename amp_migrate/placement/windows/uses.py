@@ -40,6 +40,7 @@ class Uses:
         self._moved = moved
         self._stepping = {step.function for step in self._every}
         self._begun: dict[Function, bool] = {}
+        self._later: dict[ast.AST, bool] = {}
         self._sure: dict[Function, bool] = {}
         self._clearing: dict[Function, bool] = {}
         self._ways: dict[Function, Paths] = {}
@@ -152,6 +153,8 @@ class Uses:
     def _cleared_below(self, function: Function, graph: Graph) -> Iterator[Point]:
         """Yield the calls of a function that may clear gradients before they step or add to them."""
         for call in function.calls:
+            if function.module.tree.statement(call) in self._moved:
+                continue
             if any(map(self._clears_first, self._unit.project.callees(call))):
                 yield from graph.at(call, Kind.CALL)
 
@@ -227,6 +230,16 @@ class Uses:
             self._begun[function] = self._gets_to_step(function, graph, [graph.entry])
         return self._begun[function]
 
+    def _clears_moved(self, node: ast.AST) -> bool:
+        """Tell whether all that a call clears by what it runs is moved."""
+        callees = self._unit.project.callees(node) if isinstance(node, ast.Call) else []
+        if not callees or clears(node):
+            return False
+        if node not in self._later:
+            self._later[node] = False
+            self._later[node] = not any(map(self._cleared, callees))
+        return self._later[node]
+
     def _cleared(self, function: Function) -> list[Point]:
         """Return the moments at which the gradients of networks are clear, in a function."""
         known, tree = clearing(self._unit.project), function.module.tree
@@ -234,6 +247,8 @@ class Uses:
         found: list[ast.AST] = []
         for node in known.of_parameters(function):
             if node not in self._gone and tree.statement(node) not in self._moved:
+                if self._moved and self._clears_moved(node):
+                    continue
                 steps_too = any(inside(tree, call, node) for call in stepping)
                 found += filter(clears, ast.walk(node)) if steps_too else [node]
         return known.moments(function, found)

@@ -31,7 +31,8 @@ from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.paths import all_given, tail, walk
-from amp_migrate.placement.reads.zeroing import before_step, lost_windows
+from amp_migrate.placement.reads.early import before_step
+from amp_migrate.placement.reads.zeroing import lost_windows
 from amp_migrate.placement.steps.passing import behind_helper, unscaling
 from amp_migrate.placement.unscaling.parameters import replaced_parameters
 from amp_migrate.placement.unscaling.unscale import Inside, Unscale

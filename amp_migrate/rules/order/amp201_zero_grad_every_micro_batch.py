@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from amp_migrate.placement.reads.zeroing import every_micro_batch
+from amp_migrate.placement.reads.zeroing import cleared_in, every_micro_batch
 from amp_migrate.plan.model import Decision, Drop, Move, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.training.steps import outermost_anchor
@@ -51,3 +51,6 @@ def decide(context: Context) -> Iterator[Decision]:
             "zero_grad on every micro-batch kept gradients from adding up; it moves behind the step"
         )
         yield decision(RULE, Status.FIXED, zeroing.module, zeroing.statement, message, [edit])
+        for module, stmt in cleared_in(context.unit.project, zeroing.statement):
+            message = "clears behind the step now, where its call went"
+            yield decision(RULE, Status.ROUTINE, module, stmt, message)

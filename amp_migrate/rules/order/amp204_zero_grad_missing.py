@@ -30,10 +30,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+from amp_migrate.placement.reads.early import before_step
 from amp_migrate.placement.reads.nowhere import piling_up, zeroes_nowhere
 from amp_migrate.placement.reads.zeroing import (
     after_some_steps,
-    before_step,
+    cleared_in,
     every_micro_batch,
     leaves_first,
 )
@@ -69,6 +70,9 @@ def decide(context: Context) -> Iterator[Decision]:
             "zero_grad between backward and step threw the gradients away; it moves behind the step"
         )
         yield decision(RULE, Status.FIXED, zeroing.module, zeroing.statement, message, [move])
+        for module, stmt in cleared_in(context.unit.project, zeroing.statement):
+            message = "clears behind the step now, where its call went"
+            yield decision(RULE, Status.ROUTINE, module, stmt, message)
     hoisted = [found for found in at_times if leaves_first(*found)]
     for step, test in hoisted:
         message = (
