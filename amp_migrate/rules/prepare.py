@@ -63,6 +63,7 @@ from amp_migrate.scaler.reach.kept import only_saved
 from amp_migrate.scaler.routes.either import refuse_either
 from amp_migrate.scaler.spelling import Spelling
 from amp_migrate.settings import Settings
+from amp_migrate.training.bindings import is_generator
 from amp_migrate.training.steps import Backward, Step
 
 
@@ -176,7 +177,11 @@ def _training_functions(unit: Unit) -> list[Function]:
         *unit.of(Kind.MASTER_PARAMS),
     ]
     trains = {b.function for b in unit.backwards}
-    helpers = [*unit.clip_helpers, *(s.function for s in unit.steps if s.function not in trains)]
+    stepping = [s.function for s in unit.steps]
+    helpers = [
+        *unit.clip_helpers,
+        *(f for f in stepping if f not in trains or is_generator(f)),
+    ]
     callers = [c.function for helper in helpers for c in unit.project.calls_of(helper)]
     return list(dict.fromkeys([*(item.function for item in items), *callers]))
 

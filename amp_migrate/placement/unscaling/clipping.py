@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from functools import partial
 
-from amp_migrate.facts.paths import defs, path, same, uses
+from amp_migrate.facts.paths import defs, is_place, same, uses
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.backwards.penalty import place_before
 from amp_migrate.placement.finding.renamed import reached
@@ -112,10 +112,7 @@ def _targets(
         own = of_one(unit, function, use.node, later)
         return [(s, s.text) for s in (beside if set(own) <= set(beside) else own)]
     written = {
-        segment(o): None
-        for b in unit.backwards_of(function)
-        for o in b.optimizers
-        if path(o) is not None
+        segment(o): None for b in unit.backwards_of(function) for o in b.optimizers if is_place(o)
     }
     if not written:
         raise Cannot(

@@ -48,11 +48,17 @@ class Course:
         return [*known, *self._hidden.of(step, [*steps, *(i.seen for i in self._through)])]
 
     def _is_whole(self, step: Step) -> bool:
-        """Tell whether the function of a step always runs a backward before it, and leaves none without it."""
+        """Tell whether the function of a step always runs a backward before it, and leaves none without it.
+
+        A generator leaves one where it yields.
+        """
         graph = graph_of(self._unit.project, step.function)
         order = graph.order(exceptions=False)
         trains = training(self._unit, step.function, graph)
         taken = taken_like(self._unit, step)
+        given = [point for point in graph.points if point.kind is Kind.YIELD]
+        if leads(order, trains, given, taken):
+            return False
         return not leads(order, [graph.entry], taken, trains) and not leads(
             order, trains, [graph.exit], taken
         )
