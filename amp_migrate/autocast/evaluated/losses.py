@@ -112,7 +112,7 @@ class _Measured:
         """Tell whether a criterion computes a loss of what the networks gave, for no backward."""
         return (
             not bce.calls(self._unit, function.module, stmt)
-            and self._losses.computing.isdisjoint(walk(stmt))
+            and self._feeds_no_backward(function.module, stmt)
             and any(
                 self._is_output(function, node)
                 for call in walk(stmt)
@@ -120,6 +120,12 @@ class _Measured:
                 if self._unit.forwards.call(function.module, call) is Forward.CRITERION
                 for node in call.args
             )
+        )
+
+    def _feeds_no_backward(self, module: Module, stmt: ast.stmt) -> bool:
+        """Tell whether no gradient comes to a statement; without them, what it computes may still choose batches."""
+        return self._losses.computing.isdisjoint(walk(stmt)) or without_gradients(
+            self._unit, module, stmt
         )
 
     def _by_type(self, function: Function, node: ast.AST) -> bool:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
-from amp_migrate.facts.paths import all_given, path
+from amp_migrate.facts.paths import all_given, is_place
 from amp_migrate.project import Module, Project
 from amp_migrate.project.once import once
 from amp_migrate.training.beliefs import MAKES_EVALUATOR
@@ -100,7 +100,7 @@ def _is_alone(call: ast.Call) -> bool:
 def _given(call: ast.Call) -> Iterator[ast.expr]:
     for node in all_given(call):
         inner = node.elts if isinstance(node, ast.List | ast.Tuple) else [node]
-        yield from (part for part in inner if path(part) is not None)
+        yield from (part for part in inner if is_place(part))
 
 
 def called(project: Project, module: Module, call: ast.Call) -> ast.expr:
