@@ -41,7 +41,7 @@ def is_scaled(side: Side, item: Initialize) -> bool:
     found = stated(side.project, item.function.module, item.call, "loss_scale")
     if not found and any(k.arg is None for k in item.call.keywords):
         return False
-    return not any(number(value) == 1.0 for value in found)
+    return not any(number(side.constant(item.function, value) or value) == 1.0 for value in found)
 
 
 def is_unknown(

@@ -10,7 +10,7 @@ from amp_migrate.check.casts.callables import spelled
 from amp_migrate.check.casts.casting import Casting, Casts
 from amp_migrate.check.casts.networks import Networks
 from amp_migrate.check.events.labels import Does
-from amp_migrate.check.events.sides import Key, Side, key
+from amp_migrate.check.events.sides import Key, Side, key, new_names
 from amp_migrate.check.events.traces import Label
 from amp_migrate.facts.paths import all_given
 from amp_migrate.project import Function
@@ -60,7 +60,7 @@ class Losses:
         self, function: Function, labels: set[Label], native: Casting, begun: _Begun
     ) -> Iterator[tuple[Function, ast.Call]]:
         name = key(function)
-        introduced = self._new.names(name) - self._old.names(name)
+        introduced = new_names(self._old, self._new, name)
         for backward, label in self._new.of_kind(function, Does.BACKWARD, introduced=introduced):
             if label not in labels:
                 continue

@@ -223,7 +223,7 @@ class Labels:
     def _binders(self, function: Function, name: ast.Name) -> list[ast.AST]:
         """Return the nodes that may have bound a name where it is read, in a function around where one does."""
         owner = function.module.scopes.owner(name)
-        if owner is not function.scope and isinstance(owner, ast.FunctionDef):
+        if owner is not function.scope and isinstance(owner, ast.FunctionDef | ast.Module):
             return list(function.module.scopes.bound(name))
         before = self.program.graph(function).bound_before(name)
         return list(dict.fromkeys(p.node for p in before if p.kind is PointKind.STORE))

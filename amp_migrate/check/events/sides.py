@@ -42,6 +42,7 @@ class Side:
         self.labels = Labels(program)
         self._known: dict[tuple[Function, bool], Assumption] = {}
         self._names: dict[Key, frozenset[str]] = {}
+        self._binding: dict[Function, frozenset[str]] = {}
         self.functions: dict[Key, list[Function]] = {}
         for function in self.project.functions():
             self.functions.setdefault(key(function), []).append(function)
@@ -102,6 +103,29 @@ class Side:
                 elif isinstance(part, ast.Attribute):
                     found.add(text_of(part))
         return found
+
+    def bound(self, name: Key) -> frozenset[str]:
+        """Return the names that the functions of a name bind themselves."""
+        return frozenset().union(*map(self._bound, self.functions[name]))
+
+    def around(self, name: Key) -> frozenset[str]:
+        """Return the names that are bound where the functions of a name stand."""
+        outer = (
+            up for f in self.functions[name] for up in (*f.outward[1:], f.module.top) if up is not f
+        )
+        return frozenset().union(*map(self._bound, outer))
+
+    def _bound(self, function: Function) -> frozenset[str]:
+        """Return the names that a function, or the code of a file, binds itself."""
+        if function not in self._binding:
+            nodes = function.own_nodes
+            self._binding[function] = frozenset(
+                part.id if isinstance(part, ast.Name) else part.arg
+                for part in nodes
+                if isinstance(part, ast.arg)
+                or (isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store))
+            )
+        return self._binding[function]
 
     def calls(self, name: Key, known: frozenset[Key]) -> dict[str, set[Function]]:
         """Return how the functions of a name call the known ones, with what each call may run."""
@@ -212,11 +236,17 @@ class Side:
         return False
 
 
+def new_names(old: Side, new: Side, name: Key) -> frozenset[str]:
+    """Return the names that the new functions of a name have alone: what they read from around them was there before."""
+    outer = old.around(name) - new.bound(name)
+    return new.names(name) - old.names(name) - outer
+
+
 def changed(old: Side, new: Side) -> Iterator[tuple[Key, frozenset[str]]]:
     """Yield the functions of both texts that differ in them, each with the names that only the new one has."""
     for name in sorted(old.functions.keys() & new.functions.keys()):
         if old.text(name) != new.text(name):
-            yield name, new.names(name) - old.names(name)
+            yield name, new_names(old, new, name)
 
 
 def staying(

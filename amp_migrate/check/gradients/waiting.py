@@ -6,7 +6,7 @@ import ast
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 
-from amp_migrate.check.events.sides import Key, Side, key
+from amp_migrate.check.events.sides import Key, Side, key, new_names
 from amp_migrate.check.gradients.scaled import backwards
 from amp_migrate.facts.mark import Mark
 from amp_migrate.facts.paths import path
@@ -106,7 +106,7 @@ def fed(old: Side, new: Side) -> dict[ast.AST, frozenset[int]]:
             for call, label, by_apex in backwards(old, function)
             if by_apex
         }
-        introduced = new.names(name) - old.names(name) if given else frozenset[str]()
+        introduced = new_names(old, new, name) if given else frozenset[str]()
         for function in new.functions[name] if given else ():
             for call, label, scaled in backwards(new, function, introduced):
                 if scaled and given.get(label):

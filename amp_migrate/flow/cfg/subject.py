@@ -1,4 +1,4 @@
-"""The tests that the cases of a match statement stand for."""
+"""The tests that a statement decides by: what it asks, or what the cases of a match stand for."""
 
 from __future__ import annotations
 
@@ -7,6 +7,16 @@ import ast
 from amp_migrate.facts.paths import variables
 
 _RUNS_CODE = ast.Call | ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom
+
+
+DECIDES = ast.If | ast.While | ast.IfExp | ast.Match
+
+
+def asked_by(node: ast.If | ast.While | ast.IfExp | ast.Match) -> list[ast.expr]:
+    """Return the tests that a statement or expression decides by: those that the cases of a match stand for."""
+    if isinstance(node, ast.Match):
+        return [test for test in tests_of_cases(node) if test is not None]
+    return [node.test]
 
 
 def tests_of_cases(node: ast.Match) -> list[ast.expr | None]:

@@ -10,6 +10,7 @@ from amp_migrate.facts.below import every, names_in
 from amp_migrate.flow.cfg.graph import Graph
 from amp_migrate.flow.cfg.points import Edge, EdgeKind, Point
 from amp_migrate.flow.cfg.points import Kind as PointKind
+from amp_migrate.flow.cfg.subject import DECIDES, asked_by
 from amp_migrate.flow.changes import stored_name
 from amp_migrate.project import Function
 from amp_migrate.protocol.calls.standing import standing_of
@@ -113,9 +114,9 @@ class Course:
         found = {name for names in self._unclear.values() for name in names}
         for function in self._program.relevant:
             for node in function.all_nodes:
-                if isinstance(node, ast.If | ast.While | ast.IfExp):
-                    if self.trains(function, node):
-                        found |= names_in(node.test) | names_in(self.answers.spelt(node.test))
+                if isinstance(node, DECIDES):
+                    for test in asked_by(node) if self.trains(function, node) else ():
+                        found |= names_in(test) | names_in(self.answers.spelt(test))
                 elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                     if len(self._program.methods(node)) > 1:
                         found |= names_in(node.func.value)

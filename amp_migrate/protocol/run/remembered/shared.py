@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from amp_migrate.facts.below import every, names_in
 from amp_migrate.facts.paths import looked_up, path
 from amp_migrate.flow.assumption import NOTHING, Value
+from amp_migrate.flow.cfg.subject import DECIDES, asked_by
 from amp_migrate.flow.changes import parts
 from amp_migrate.flow.refine import refine
 from amp_migrate.flow.terms import Aspect, Term, is_len
@@ -36,9 +37,10 @@ def shared(program: Program, course: Course, fewest: int, constants: Constants) 
     counts: Counter[str] = Counter()
     for function in program.relevant:
         for node in function.all_nodes:
-            if isinstance(node, ast.If | ast.While | ast.IfExp) and course.trains(function, node):
-                counts.update(names_read(course.answers.spelt(node.test)))
-                counts.update(_counted(node.test))
+            if isinstance(node, DECIDES) and course.trains(function, node):
+                for test in asked_by(node):
+                    counts.update(names_read(course.answers.spelt(test)))
+                    counts.update(_counted(test))
             elif isinstance(node, ast.Call) and (name := naming(node)) is not None:
                 counts[name] += 1
             elif isinstance(node, ast.withitem):
@@ -79,7 +81,7 @@ def deciding(program: Program) -> frozenset[str]:
     """Return the spellings of what tests ask on which it hangs whether gradients are cleared, unscaled or stepped on."""
     leading = program.leading(lambda event: event.kind in _DECIDED)
 
-    def decides(function: Function, node: ast.If) -> bool:
+    def decides(function: Function, node: ast.If | ast.Match) -> bool:
         events = program.training.of(function)
         return any(
             any(event.kind in _DECIDED for event in events.get(part, ()))
@@ -91,8 +93,9 @@ def deciding(program: Program) -> frozenset[str]:
         fact.term.text
         for function in leading
         for node in function.own_nodes
-        if isinstance(node, ast.If) and decides(function, node)
-        for part in every(node.test)
+        if isinstance(node, ast.If | ast.Match) and decides(function, node)
+        for test in asked_by(node)
+        for part in every(test)
         if isinstance(part, ast.expr)
         for truth in (True, False)
         for fact in (refine(NOTHING, part, truth) or NOTHING).facts
