@@ -14,6 +14,7 @@ _LONGEST = 10
 _HANDED_ON = frozenset(
     {"initialize", "scale_loss", "master_params", "state_dict", "load_state_dict"}
 )
+_IDLE_CONTEXTS = frozenset({"contextlib.nullcontext", "contextlib.ExitStack"})
 
 
 def target(project: Project, call: ast.Call) -> str | None:
@@ -41,13 +42,42 @@ def is_passthrough(project: Project, function: Function) -> bool:
 def _hands_on(project: Project, function: Function) -> str | None:
     if function.node is None or function.cls is not None or function.node.decorator_list:
         return None
-    body = behind_docstring(function.node)
-    call = _returned(project, function.module, [s for s in body if not _is_idle(function, s)])
+    body = [s for s in behind_docstring(function.node) if not _is_idle(function, s)]
+    call = _returned(project, function.module, _within_idle(project, function.module, body))
     if call is None or not _same_arguments(function, call):
         return None
     name = project.external(function.module, call.func) or ""
     tail = name.removeprefix("apex.amp.")
     return name if tail != name and tail in _HANDED_ON else None
+
+
+def given(project: Project, function: Function) -> ast.expr | None:
+    """Return what a function returns, where it does nothing else, in whatever context that does nothing."""
+    if function.node is None:
+        return function.given
+    body = _within_idle(project, function.module, behind_docstring(function.node))
+    only = body[0] if len(body) == 1 else None
+    return only.value if isinstance(only, ast.Return) else None
+
+
+def _within_idle(project: Project, module: Module, body: list[ast.stmt]) -> list[ast.stmt]:
+    """Return the statements of a body, without the contexts that do nothing around all of them."""
+    while len(body) == 1 and isinstance(body[0], ast.With):
+        if not all(_does_nothing(project, module, item) for item in body[0].items):
+            break
+        body = body[0].body
+    return body
+
+
+def _does_nothing(project: Project, module: Module, item: ast.withitem) -> bool:
+    made = item.context_expr
+    bare = isinstance(made, ast.Call) and not made.args and not made.keywords
+    return (
+        bare
+        and item.optional_vars is None
+        and isinstance(made, ast.Call)
+        and project.external(module, made.func) in _IDLE_CONTEXTS
+    )
 
 
 def _is_idle(function: Function, statement: ast.stmt) -> bool:

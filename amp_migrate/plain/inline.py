@@ -6,7 +6,7 @@ import ast
 from collections import Counter
 from dataclasses import dataclass
 
-from amp_migrate.apex.passthrough import is_passthrough
+from amp_migrate.apex.passthrough import given, is_passthrough
 from amp_migrate.apex.sites import AMP_CALLS
 from amp_migrate.facts.paths import acts, path, spreads
 from amp_migrate.modules.binding import bind, fits
@@ -37,7 +37,7 @@ class Inlining:
         """Return what a call of such a function means; None for any other call."""
         node = self._called(call)
         function = self._function(node) if node is not None else None
-        inner = _returned(function) if function is not None else None
+        inner = self._returned(function) if function is not None else None
         if node is None or function is None or inner is None or not self._is_plain(call, function):
             return None
         site = CallSite(self._project.function_of(self._module, call), call)
@@ -82,6 +82,13 @@ class Inlining:
             parameters=parameters_of(node.args),
             body=node,
         )
+
+    def _returned(self, function: Function) -> ast.Call | None:
+        """Return the call that a function or lambda returns, where it does nothing else."""
+        value = given(self._project, function)
+        if not isinstance(value, ast.Call):
+            return None
+        return None if acts(value, ast.Lambda, ast.comprehension) else value
 
     def _is_plain(self, call: ast.Call, function: Function) -> bool:
         return not (spreads(call) or is_passthrough(self._project, function))
@@ -172,11 +179,3 @@ class Inlining:
         stars = [n for n in inside if isinstance(n, ast.Name) and n.id in loose]
         whole = len(stars) == len(loose) or (not extra and not named)
         return found if whole and "\n" not in found and "#" not in found else None
-
-
-def _returned(function: Function) -> ast.Call | None:
-    """Return the call that a function or lambda returns, where it does nothing else."""
-    value = function.given
-    if not isinstance(value, ast.Call):
-        return None
-    return None if acts(value, ast.Lambda, ast.comprehension) else value

@@ -171,7 +171,7 @@ def _join_stored(project: Project, groups: _Groups, members: list[Site]) -> None
 
 
 def _join_orphans(project: Project, groups: _Groups) -> None:
-    """Join what scales without an initialize to the one of its file, or to the only one that a program runs beside it.
+    """Join what scales or asks for a scale without an initialize to the one of its file, or to the only one that a program runs beside it.
 
     What hooks and runners of a library do joins every program that makes a runner.
     """
@@ -226,7 +226,10 @@ def _constant(project: Project, site: Site, value: ast.expr) -> ast.Constant | N
 
 
 _CASTS = (Kind.IMPORT, Kind.INITIALIZE, Kind.REGISTER, Kind.DECORATOR, Kind.DISABLE_CASTS)
-_TRAINS = (Kind.SCALE_LOSS, Kind.MASTER_PARAMS, Kind.STATE_DICT, Kind.LOAD_STATE_DICT)
+_TRAINS = (
+    *(Kind.SCALE_LOSS, Kind.MASTER_PARAMS, Kind.LOSS_SCALE),
+    *(Kind.STATE_DICT, Kind.LOAD_STATE_DICT),
+)
 
 
 def _are_idle(project: Project, site: Site, optimizers: list[ast.expr], found: list[Site]) -> bool:

@@ -32,6 +32,23 @@ class Advised(NamedTuple):
 
 ADVISED = (
     Advised(
+        "refused/initialize_handed_on_in_a_timer",
+        "write out the arguments of amp.initialize",
+        (
+            ("def prepared(model, *args, **kwargs):", "def prepared(model, optimizer):"),
+            (
+                "amp.initialize(model, *args, **kwargs)",
+                'amp.initialize(model, optimizer, opt_level="O1")',
+            ),
+            ('prepared(net, optimizer, opt_level="O1")', "prepared(net, optimizer)"),
+        ),
+    ),
+    Advised(
+        "refused/window_in_a_match_of_another_count",
+        "change the code so that gradients are touched only between the last backward and the step",
+        (("        match done % 2:\n", "        match seen % 3:\n"),),
+    ),
+    Advised(
         "refused/optimizer_taken_out_of_a_dict",
         "assign the optimizer to a variable above",
         (
