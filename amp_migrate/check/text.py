@@ -47,7 +47,7 @@ def check(before: str, after: str, path: str) -> str | None:
 
 
 def unused(before: str, after: str, path: str) -> list[tuple[str, str]]:
-    """Return the imports and variables that `after` leaves unused: ("import" or "variable", name)."""
+    """Return the imports and variables that `after` leaves unused, and declarations: ("import", "variable" or "declaration", name)."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -55,7 +55,11 @@ def unused(before: str, after: str, path: str) -> list[tuple[str, str]]:
             new.subtract(_messages(before, path, hidden=True))
         except SyntaxError:
             return []
-    kinds = {"UnusedImport": "import", "UnusedVariable": "variable"}
+    kinds = {
+        "UnusedImport": "import",
+        "UnusedVariable": "variable",
+        "UnusedIndirectAssignment": "declaration",
+    }
     return [
         (kinds[kind], name) for (kind, name), n in sorted(new.items()) if n > 0 and kind in kinds
     ]

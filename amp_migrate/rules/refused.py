@@ -68,10 +68,10 @@ def refuse_scattered(unit: Unit) -> None:
     if found is None:
         return
     function, other = found
+    if unit.home.module_level:
+        return  # as Apex had one for the process, which each of them makes anew
     site = unit.home.inits[function][0]
     if other is None:
-        if unit.home.module_level:
-            return
         raise OutOfReach(
             "AMP901",
             *site.at,
@@ -79,7 +79,7 @@ def refuse_scattered(unit: Unit) -> None:
             f"move amp.initialize from {function.qualname}() to the function that trains, then run again",
         )
     again = unit.home.inits[other][0]
-    raise Cannot(
+    raise OutOfReach(
         "AMP901",
         *site.at,
         f"amp.initialize runs here and in {spoken(other)} ({again.place}), which {spoken(function)} calls",

@@ -41,8 +41,13 @@ def _outside_dropped(tree: Tree, edits: list[Edit]) -> list[Edit]:
         e
         for e in edits
         if not any(s != place_of(e) and within(e, s) for s in spans)
-        and (isinstance(e, Move) or not any(within(e, s) for s in branches))
+        and (_leaves(e, branches) or not any(within(e, s) for s in branches))
     ]
+
+
+def _leaves(edit: Edit, spans: list[Span]) -> bool:
+    """Tell whether an edit moves a statement to where none of some places is."""
+    return isinstance(edit, Move) and not any(span.contains(edit.anchor) for span in spans)
 
 
 def _branches_gone(tree: Tree, kept: dict[Span, str]) -> Iterator[Span]:

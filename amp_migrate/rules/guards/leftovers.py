@@ -34,6 +34,8 @@ def leftovers(
     for kind, name in unused:
         if kind == "import":
             found += _import(tree, after, name)
+        elif kind == "declaration":
+            found += _declaration(tree, functions, name.rpartition(" ")[2], edits)
         else:
             found += _variable(tree, functions, name, made, edits)
     found += _pairs(tree, functions, idle, edits) if idle else []
@@ -122,6 +124,22 @@ def _reading(text: str, names: set[str]) -> set[str]:
     ]
     owners = [scopes.owner(node) for node in reads]
     return {_qualname(tree, owner) if isinstance(owner, _Named) else "" for owner in owners}
+
+
+def _declaration(tree: Tree, functions: _Functions, name: str, edits: list[Edit]) -> Iterator[Edit]:
+    """Yield the edits that take a name out of declarations in functions that do not assign it any more."""
+    for node in tree.nodes(ast.Global, ast.Nonlocal):
+        scope, span = tree.function(node), tree.span(node)
+        here = functions.get(_qualname(tree, scope), []) if scope is not None else []
+        if name in node.names and here and not any(_stores(f, name) for f in here):
+            if not any(within(e, span) for e in edits):
+                names = [other for other in node.names if other != name]
+                word = "global" if isinstance(node, ast.Global) else "nonlocal"
+                yield Replace(span, f"{word} {', '.join(names)}") if names else Drop(span)
+
+
+def _stores(function: ast.AST, name: str) -> bool:
+    return any(not isinstance(n.ctx, ast.Load) for n in named(function, name))
 
 
 _PURE = (
