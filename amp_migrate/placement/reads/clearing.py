@@ -118,11 +118,8 @@ class Clearing:
         graph = graph_of(self._project, function)
         found: list[Point] = []
         for node in nodes:
-            if isinstance(node, ast.Call):
-                found += graph.at(node, Kind.CALL)
-            else:
-                visits = isinstance(node, _Visit)
-                found += graph.at(node, Kind.NEXT) if visits else graph.within(node)
+            visits = isinstance(node, _Visit)
+            found += graph.at(node, Kind.NEXT) if visits else graph.within(node)
         return found
 
 

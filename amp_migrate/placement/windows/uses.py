@@ -218,9 +218,8 @@ class Uses:
         """Yield the moments at which a function may step on gradients that it found."""
         for step in self._steps_of(function):
             yield from graph.within(step.call)
-        for node in calls_to(self._unit.project, function, self._stepping):
-            if any(map(self._steps_first, self._unit.project.callees(node))):
-                yield from graph.at(node, Kind.CALL)
+        for node in self._taking(function):
+            yield from graph.at(node, Kind.CALL)
 
     def _steps_first(self, function: Function) -> bool:
         """Tell whether a function may step on the gradients that it finds when it is called."""
@@ -251,7 +250,22 @@ class Uses:
                     continue
                 steps_too = any(inside(tree, call, node) for call in stepping)
                 found += filter(clears, ast.walk(node)) if steps_too else [node]
-        return known.moments(function, found)
+        taking = self._taking(function)
+        behind = [
+            point
+            for node in found
+            if node in taking
+            for point in graph_of(self._unit.project, function).at(node, Kind.CALL)
+        ]
+        return [*behind, *known.moments(function, (n for n in found if n not in taking))]
+
+    def _taking(self, function: Function) -> list[ast.Call]:
+        """Return the calls of a function that may step on the gradients they find: what they clear, they clear behind that."""
+        calls, callees = (
+            calls_to(self._unit.project, function, self._stepping),
+            self._unit.project.callees,
+        )
+        return [call for call in calls if any(map(self._steps_first, callees(call)))]
 
 
 def _leaving(function: Function) -> Iterator[ast.expr]:
