@@ -9,6 +9,7 @@ from amp_migrate.facts.paths import path
 from amp_migrate.placement.finding.alternatives import makers, refuse_beside
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Class, Function, Module
+from amp_migrate.project.reach import reachable
 from amp_migrate.project.relatives import family, runs, sets
 from amp_migrate.scaler.home import Home
 from amp_migrate.scaler.reach.in_reach import objects
@@ -29,13 +30,37 @@ def lacking(home: Home) -> list[Class]:
     for function, nodes in home.users.items():
         for member in _objects(home, function, home.resolved.get(function, "")):
             stays = member.module.path in home.beside.leaving  # it must raise there
-            lacks = not stays and not home.keepers & set(member.mro())
+            lacks = not stays and not _keeps(home, member)
             if lacks and (member in made or not member.children):
                 found[_common(home, function, nodes[0], member)] = None
                 without[member] = None
     if without:
         refuse_beside(home.project, home.keepers, without)
     return [cls for cls in found if not any(c in found for c in cls.mro() if c is not cls)]
+
+
+def _keeps(home: Home, member: Class) -> bool:
+    """Tell whether objects of a class have a scaler of their own; what makes one for its bases may never run on them."""
+    held = home.keepers & set(member.mro())
+    if any("__slots__" in base.module.scopes.names(base.node) for base in held):
+        return True  # an attribute of the class cannot be one of its slots
+    making = [f for f in home.inits if f.cls in held]
+    if any(all(f.cls is not cls for f in making) for cls in held):
+        return True
+    return any(_runs_on(home, function, member, frozenset()) for function in making)
+
+
+def _runs_on(home: Home, function: Function, member: Class, below: frozenset[Function]) -> bool:
+    """Tell whether a method may run on objects of a class: it is theirs, or what overrides it calls it, and something else does."""
+    project, own = home.project, member.method(function.name)
+    if own is not function:
+        return own is not None and function in reachable(project, own)
+    callers = [site.function.method for site in project.callers(function)]
+    return not callers or any(
+        caller.cls not in member.mro() or _runs_on(home, caller, member, below | {function})
+        for caller in callers
+        if caller not in below
+    )
 
 
 def _objects(home: Home, function: Function, text: str) -> Iterator[Class]:

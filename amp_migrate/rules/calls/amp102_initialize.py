@@ -237,9 +237,10 @@ def _in_constructor(context: Context, site: Site) -> list[Edit]:
     apart = init is None or init.module is not site.module
     if init is not None and apart and _is_prepared(context, init):
         return []
+    if cls is not None and not set(lacking(context.unit.home)).isdisjoint(cls.mro()):
+        return []  # which has one by its class, or a base
     if cls is not None and apart and not has_slots(cls):
-        inherits = not set(lacking(context.unit.home)).isdisjoint(cls.mro())
-        return [] if inherits else [class_attribute(context, cls)]
+        return [class_attribute(context, cls)]
     if init is None or init.node is None or init.module is not site.module:
         raise Cannot(
             "AMP901",
