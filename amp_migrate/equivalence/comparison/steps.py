@@ -108,6 +108,8 @@ def differing(before: Step, after: Step) -> Iterator[tuple[str, str, str]]:
 def _quantities(before: Step, after: Step) -> Iterator[tuple[str, str, str]]:
     for quantity, read in _READERS:
         yield quantity, read(before), read(after)
+    idle = _is_skipped(before) and _is_skipped(after)
+    yield "order of backward, clip and step", _order(before, idle), _order(after, idle)
     pairs = zip(before.clips, after.clips, strict=False)
     clips = [(one, _as_true(one, other, after.scale)) for one, other in pairs]
     if not (before.skipped and after.skipped):
@@ -144,13 +146,17 @@ def _state(attempt: Attempt, keys: list[str]) -> str:
     return " ".join(f"{key}:{attempt.state[key]}" for key in keys)
 
 
-def _order(step: Step) -> str:
+def _is_skipped(step: Step) -> bool:
+    """Tell whether there were steps of optimizers, and none was taken."""
+    return bool(step.attempts) and all(one.skipped for one in step.attempts)
+
+
+def _order(step: Step, idle: bool) -> str:
     """The event letters that both Apex and native AMP have; steps in a row count as one.
 
-    Where every step is skipped a clip changes nothing, and FP16_Optimizer makes none.
+    Where `idle`, as both sides skip all steps, a clip changes nothing, and FP16_Optimizer makes none.
     """
-    skipped = bool(step.attempts) and all(one.skipped for one in step.attempts)
-    wanted = "BS" if skipped else "BCS"
+    wanted = "BS" if idle else "BCS"
     letters = "".join(letter for letter in step.events.upper() if letter in wanted)
     return re.sub("S+", "S", letters)
 
@@ -172,7 +178,6 @@ _READERS: tuple[tuple[str, Callable[[Step], str]], ...] = (
     ("number of backwards", lambda step: str(len(step.losses))),
     ("gradients clean at start", lambda step: "yes" if step.clean else "no"),
     ("loss", lambda step: _numbers(step.losses)),
-    ("order of backward, clip and step", _order),
     ("optimizers stepped", lambda step: str([one.optimizer for one in step.attempts])),
     ("skipped steps", lambda step: str([one.skipped for one in step.attempts])),
     ("learning rate", lambda step: str([list(one.lr) for one in step.attempts])),
