@@ -11,6 +11,8 @@ from amp_migrate.protocol.code.program import program_of
 from amp_migrate.protocol.code.programs import Programs
 
 _PROGRAM = """\
+import functools
+
 import torch
 import torch.nn.functional as F
 from trainers import Runner
@@ -46,6 +48,8 @@ _GONE = {
     "a scheduler": "scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)",
     "a local list": "several = [optimizer]",
     "its learning rate": "self.rate = optimizer.param_groups[0]['lr']",
+    "its groups": "groups = optimizer.param_groups",
+    "its state": "torch.save(optimizer.state_dict(), 'last.pt')",
 }
 _KEPT = {
     "an attribute": "self.optimizer = optimizer",
@@ -54,6 +58,11 @@ _KEPT = {
     "a variable of the file": "global LAST; LAST = optimizer",
     "a closure": "self.closure = lambda: optimizer.step()",
     "code out of sight": "Runner(optimizer)",
+    "an attribute by name": "setattr(self, 'last', optimizer)",
+    "a method of it": "self.advance = optimizer.step",
+    "a method of it in a list": "KEPT.append(optimizer.step)",
+    "a dictionary of the object": "self.__dict__.update(last=optimizer)",
+    "a partial": "self.advance = functools.partial(self.step, optimizer)",
 }
 
 

@@ -15,6 +15,9 @@ from amp_migrate.training.events import Event, Kind
 from amp_migrate.values.links.onward import Onward
 
 _GIVES = (ast.Return, ast.Yield, ast.YieldFrom)
+_PUTS = MUTATORS | {"setattr"}
+_DATA = frozenset({"defaults", "param_groups", "state"})
+"""Attributes of an optimizer that do not hold it, as its methods do."""
 
 
 class Lifetimes:
@@ -100,7 +103,10 @@ def _keeping(function: Function) -> Iterator[ast.expr]:
     for node in function.all_nodes:
         if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store):
             yield from _given(function.module.tree.statement(node))
-        elif isinstance(node, ast.Call) and tail(node) in MUTATORS:
+        elif isinstance(node, ast.Attribute) and node.attr not in _DATA:
+            if function.module.tree.call_of(node) is None:
+                yield node.value  # whose method may be run later
+        elif isinstance(node, ast.Call) and tail(node) in _PUTS:
             yield from all_given(node)
         elif isinstance(node, ast.Name) and (node not in own or node.id in outer):
             yield node
