@@ -25,6 +25,7 @@ from amp_migrate.check.gradients.left import divided
 from amp_migrate.check.gradients.mixed import mixed_up
 from amp_migrate.check.gradients.passed import passed
 from amp_migrate.check.gradients.scaled import unscaled
+from amp_migrate.check.gradients.stuck import stuck
 from amp_migrate.check.inputs import rescaled
 from amp_migrate.check.pairs import NOTHING, Pair, lost
 from amp_migrate.check.plain import untold
@@ -102,6 +103,7 @@ def compare(before: Program, after: Program, claims: Claims) -> Comparison:
         *reloaded(old, new, claims),
         *mixed_up(old, new),
         *clipped(old, new),
+        *stuck(old, new),
         *taken_from_all(old, new),
         *passed(old, new, claims),
         *divided(old, new, every, claims),

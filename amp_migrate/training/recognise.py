@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 from amp_migrate.facts.paths import all_given, is_super
 from amp_migrate.flow.cfg.build import Graphs
@@ -17,13 +16,14 @@ from amp_migrate.training.gradients.changed import is_put, named
 from amp_migrate.training.gradients.kept import KEEPING
 from amp_migrate.training.gradients.magnitude import is_given_back, limit, times_scale
 from amp_migrate.training.gradients.used import Gradients, absent, clips, takes_gradient
-from amp_migrate.training.gradients.whole import Whole
+from amp_migrate.training.gradients.whole import Whole, reads_of
 from amp_migrate.training.happening import Happening
 from amp_migrate.training.named import sets_scale
 from amp_migrate.training.objects import Objects
 from amp_migrate.training.origins.losses import Losses
 from amp_migrate.training.origins.reaching import Body, optimizers_read
 from amp_migrate.training.reads.fresh import Fresh
+from amp_migrate.training.reads.named_methods import NamedMethods
 from amp_migrate.training.reads.own import Own
 from amp_migrate.training.reads.parts import Parts
 from amp_migrate.training.reads.refusing import RECORDS, Refusing
@@ -49,6 +49,7 @@ class Training(Happening):
         self._writes = Writes(project, self.objects)
         self._runs = Runs(project, self.objects, self._writes)
         self._parts = Parts(project, self.objects)
+        self._named_methods = NamedMethods(project, frozenset({"zero_grad"}))
         self._sharing = Sharing(project, self.objects)
         self._whole = Whole(self.objects)
         self.own = Own(project, self.objects)
@@ -70,12 +71,14 @@ class Training(Happening):
             elif (written := self._writes.of(function.module, node)) is not None:
                 yield Event(Kind.WEIGHT_WRITE, node, networks=written)
             return
-        if isinstance(node.func, ast.Attribute):
-            recogniser = self._methods.get(node.func.attr)
-            if recogniser is not None:
-                yield from recogniser(function, node)
-                return
-        yield from self._called(function, node)
+        if isinstance(node.func, ast.Attribute) and node.func.attr in self._methods:
+            yield from self._methods[node.func.attr](function, node)
+        elif (method := self._named_methods.run(node)) is not None:
+            yield from self._cleared(
+                self._body(self.project.module_of(method), method), node, method
+            )
+        else:
+            yield from self._called(function, node)
 
     def absent(self, function: Function, test: ast.expr, truth: bool) -> Event | None:
         """Return that a gradient is not there, where the outcome of a test says so."""
@@ -157,12 +160,18 @@ class Training(Happening):
 
     def _zero_grad(self, function: Function, call: ast.Call) -> Iterator[Event]:
         assert isinstance(call.func, ast.Attribute)
-        module = function.module
-        named = self._held(function, call.func.value)
+        yield from self._cleared(function, call, call.func)
+
+    def _cleared(
+        self, function: Function, call: ast.Call, method: ast.Attribute
+    ) -> Iterator[Event]:
+        """Yield that a call clears gradients by a method, which a name in a function may hold."""
+        named = self._held(function, method.value)
         own = bool(self.project.callees(call))
-        if is_super(call.func.value) or (own and not self.objects.are_made(named)):
+        if is_super(method.value) or (own and not self.objects.are_made(named)):
             return
-        cleared = named or self.objects.training(self.objects.groups(module, call.func.value))
+        groups = self.objects.groups(function.module, method.value)
+        cleared = named or self.objects.training(groups)
         if named:
             cleared = named | self.objects.around(named) | self.objects.of_unknown_origin
         yield Event(Kind.ZERO_GRAD, call, cleared or None, beside=own)
@@ -186,7 +195,7 @@ class Training(Happening):
                 network=one_name(module, subject),
                 scaled=self._is_by_scale(module, call),
             )
-            yield from _reads(read, self._whole.optimizers(module, subject))
+            yield from reads_of(read, self._whole.optimizers(module, subject))
         elif takes_gradient(call):
             yield from self._named_gradient(function, call)
         elif name == "torch.clear_autocast_cache":
@@ -275,7 +284,7 @@ class Training(Happening):
         if use == "read":
             name = one_name(function.module, node.value)
             read = Event(Kind.READ_GRAD, node, self.objects.training(owners), network=name)
-            yield from _reads(read, self._whole.in_turn(function.module, node, node.value))
+            yield from reads_of(read, self._whole.in_turn(function.module, node, node.value))
         elif use in KEEPING or (use is not None and not self._whole.is_part(function.module, node)):
             yield Event(KEEPING.get(use, Kind.ZERO_GRAD), node, self.objects.training(owners))
         yield from self._changed(function, node, node, node)
@@ -288,11 +297,3 @@ class Training(Happening):
             kind = Kind.PUT_GRAD if is_put(function.module, name) else Kind.CHANGE_GRAD
             owners = self.objects.owners(function.module, gradient.value)
             yield Event(kind, node, self.objects.training(owners))
-
-
-def _reads(read: Event, whole: frozenset[int]) -> Iterator[Event]:
-    """Yield a read of gradients; those of which all are read are read for certain."""
-    if len(whole) > 1:
-        yield replace(read, optimizers=whole, each=True)
-    if len(whole) < 2 or (read.optimizers or whole) - whole:
-        yield read

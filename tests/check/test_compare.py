@@ -86,6 +86,7 @@ from check.quiet.recorded import RECORDED
 from check.quiet.turned_flags import TURNED_FLAGS
 from check.repeated.hooks_run_again import HOOKS_RUN_AGAIN
 from check.repeated.kept_or_gone import KEPT_OR_GONE
+from check.repeated.stuck_scales import STUCK_SCALES
 from check.repeated.taken_along import TAKEN_ALONG
 from check.trainings.accepted import ACCEPTED
 from check.trainings.across_files import ACROSS_FILES
@@ -118,7 +119,7 @@ EVERY = (
     *UNASKED, *WEIGHTS, *STATIC_ARMS, ASKED_BY_CALL, *SET_BEHIND, *CLIPPED_SCALED, *SETTLED,
     *IN_TURN, *LOADED_SCALE, *OTHER_NETWORKS, *TURNED_FLAGS, *OBJECTS_THAT_STOP, *ANSWERS, *RECORDED, *HALVED_FLAGS, *HOOKS,
     *NOT_THERE_YET, *LOOKED_UP, *ASKED_AT_RUN_TIME, *BROUGHT_OPTIMIZERS, *LEFT_WIDE, *MAPPED, *CLEARED_BEHIND, *SCALES_IN_DICTS,
-    *JOINED_FLAGS, *NETWORKS_BY_NAME, *TAKEN_ALONG, *HOOKS_RUN_AGAIN,
+    *JOINED_FLAGS, *NETWORKS_BY_NAME, *TAKEN_ALONG, *HOOKS_RUN_AGAIN, *STUCK_SCALES,
 )  # fmt: skip
 
 

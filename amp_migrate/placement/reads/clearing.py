@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 
 from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import root, stored, variables
@@ -13,6 +14,8 @@ from amp_migrate.project import Function, Project
 from amp_migrate.project.once import once
 from amp_migrate.project.rounds import graph_of
 from amp_migrate.training.bindings import bases
+from amp_migrate.training.origins.meant import held
+from amp_migrate.training.reads.named_methods import NamedMethods
 
 _OF_OPTIMIZER = frozenset({"zero_grad", "zero_none_grad"})
 _LISTS = (ast.ListComp, ast.SetComp, ast.GeneratorExp)
@@ -58,6 +61,7 @@ class Clearing:
         self._project = project
         self._always: dict[Function, bool] = {}
         self._ever: dict[Function, bool] = {}
+        self._named_methods = NamedMethods(project, _OF_OPTIMIZER)
 
     def nodes(self, function: Function) -> Iterator[ast.AST]:
         """Yield what clears gradients in a function: whole loops where one visits what it clears."""
@@ -87,7 +91,30 @@ class Clearing:
     def calls(self, call: ast.Call) -> bool:
         """Tell whether a call always clears gradients, whatever it reaches."""
         callees = list(self._project.callees(call))
-        return bool(callees) and all(map(self.always, callees))
+        if callees:
+            return all(map(self.always, callees))
+        return self._named_methods.run(call) is not None or self._runs_lambda(call)
+
+    def _runs_lambda(self, call: ast.Call) -> bool:
+        """Tell whether a call runs a lambda, whatever it reaches, that always clears gradients."""
+        if not isinstance(call.func, ast.Name) or call not in self._of_lambdas:
+            return False
+        found = list(held(self._project, self._project.module_of(call), call.func))
+        return bool(found) and all(
+            isinstance(v, ast.Lambda) and self._clears_at_once(v.body) for v in found
+        )
+
+    def _clears_at_once(self, value: ast.expr) -> bool:
+        parts = value.elts if isinstance(value, ast.Tuple | ast.List) else [value]
+        return any(
+            clears(part) or (isinstance(part, ast.Call) and self.calls(part)) for part in parts
+        )
+
+    @cached_property
+    def _of_lambdas(self) -> frozenset[ast.Call]:
+        """The calls that may run a lambda."""
+        calls = self._project.values.calls_of_lambdas.values()
+        return frozenset(call for sites in calls for _, call in sites)
 
     def always(self, function: Function) -> bool:
         """Tell whether every run of a function clears gradients."""

@@ -68,6 +68,26 @@ def _named(node: ast.AST) -> str:
     return next((name for name in names if isinstance(name, str)), "")
 
 
+def hands_on_clearing(unit: Unit) -> bool:
+    """Tell whether something reads a method that may zero gradients and does not call it there: what calls it is not seen."""
+    alive = _Alive(unit)
+    modules = (m for m in unit.project.modules.values() if _names_clearing(m))
+    return any(
+        alive.clears(node) and isinstance(node.ctx, ast.Load) and not _is_called(module, node)
+        for module in modules
+        for node in module.tree.nodes(ast.Attribute)
+    )
+
+
+def _names_clearing(module: Module) -> bool:
+    return any(word in module.tree.text for word in MAY_CLEAR)
+
+
+def _is_called(module: Module, node: ast.expr) -> bool:
+    up = module.tree.parent(node)
+    return isinstance(up, ast.Call) and up.func is node
+
+
 class _Alive:
     """Asks files whether they zero gradients, but for functions that nothing uses and that come to no Apex."""
 
@@ -77,8 +97,9 @@ class _Alive:
 
     def anywhere(self, module: Module) -> bool:
         """Tell whether a file zeroes gradients, or names what may."""
-        words = [word for word in MAY_CLEAR if word in module.tree.text]
-        nodes = module.tree.nodes(*(_NAMING if words else ()), ast.Call, ast.Assign, ast.Delete)
+        nodes = module.tree.nodes(
+            *(_NAMING if _names_clearing(module) else ()), ast.Call, ast.Assign, ast.Delete
+        )
         return any(
             not self._is_dead(self._function(module, node)) for node in nodes if self.clears(node)
         )

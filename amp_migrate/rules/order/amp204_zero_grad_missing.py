@@ -31,7 +31,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from amp_migrate.placement.reads.early import before_step
-from amp_migrate.placement.reads.nowhere import piling_up, zeroes_nowhere
+from amp_migrate.placement.reads.nowhere import hands_on_clearing, piling_up, zeroes_nowhere
 from amp_migrate.placement.reads.zeroing import (
     after_some_steps,
     cleared_in,
@@ -83,7 +83,7 @@ def decide(context: Context) -> Iterator[Decision]:
     if zeroes_nowhere(context.unit):
         live = [step for step in context.unit.steps if not context.is_gone(step.call)]
         yield from _added(live, "nothing zeroes the gradients; a zero_grad follows the step")
-    else:
+    elif not hands_on_clearing(context.unit):
         message = (
             "nothing in its loop zeroes the gradients, which piled up; a zero_grad follows the step"
         )
@@ -107,7 +107,7 @@ def decide(context: Context) -> Iterator[Decision]:
 
 def _used_again(context: Context, *, moved: bool = False) -> list[Step]:
     """Return the steps whose gradients a later step takes once more, as they are or where a zero_grad has `moved`."""
-    if context.casts.never:
+    if context.casts.never or hands_on_clearing(context.unit):
         return []
     enabled = moved and context.settings.enabled("AMP201")
     moves = list(every_micro_batch(context.unit)) if enabled else []

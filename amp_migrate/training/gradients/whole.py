@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from amp_migrate.facts.paths import tail
 from amp_migrate.facts.scopes import Comprehension
 from amp_migrate.project import Module
 from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS
+from amp_migrate.training.events import Event
 from amp_migrate.training.objects import Objects
 
 _COLLECTS = frozenset({"chain", "enumerate", "list", "reversed", "set", "sorted", "tuple"})
@@ -114,3 +116,11 @@ def _passes_over(loop: ast.For, read: ast.AST) -> bool:
             if read in inside or any(isinstance(n, ast.Continue | ast.Break) for n in inside):
                 return True
     return False
+
+
+def reads_of(read: Event, whole: frozenset[int]) -> Iterator[Event]:
+    """Yield a read of gradients; those of which all are read are read for certain."""
+    if len(whole) > 1:
+        yield replace(read, optimizers=whole, each=True)
+    if len(whole) < 2 or (read.optimizers or whole) - whole:
+        yield read
