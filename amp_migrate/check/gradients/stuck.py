@@ -36,7 +36,7 @@ def stuck(old: Side, new: Side) -> Iterator[tuple[Key, Difference]]:
 
 
 def _reads(event: Event) -> bool:
-    return event.kind is Kind.READ_GRAD and event.scaled
+    return event.kind is Kind.READ_GRAD and event.scaled is True
 
 
 class _Moments:
@@ -76,7 +76,7 @@ class _Moments:
         return bool(stepping) and leads(order, others, self._clears, ended)
 
 
-def _told(program: Program, function: Function, reading: Collection[Function]) -> set[str]:
+def _told(program: Program, function: Function, reading: frozenset[Function]) -> set[str]:
     """Return the names in a function that tell of scaled gradients, by what a clip of them returned."""
     events = program.training.of(function)
     clips = {node for node, held in events.items() if any(map(_reads, held))}

@@ -25,21 +25,22 @@ def before_step(unit: Unit) -> Iterator[Zeroing]:
 
     Where other rounds step as well, those count alone that name the optimizer of the step.
     """
-    for step in unit.steps:
-        own = unit.steps_of(step.function)
-        if step.call in unit.gone or not _is_alone(step, own):
-            continue
-        backward = backward_before(unit, step, called=step.function.node is not None)
-        alone = len({outermost_anchor(s) for s in own}) == 1
+    for step, backward, alone in _candidates(unit):
         if backward is not None:
-            yield from _cleared_between(unit, step, backward.node, alone)
+            yield from _cleared_between(unit, step, backward, alone)
         elif alone and _is_fed_by_callers(unit, step):
             yield from _cleared_first(unit, step)
-    for item in helped(unit):
-        if item.backward is not None:
-            yield from _cleared_between(unit, item.step, item.backward, item.alone)
-        elif item.alone and _is_fed_by_callers(unit, item.step):
-            yield from _cleared_first(unit, item.step)
+
+
+def _candidates(unit: Unit) -> Iterator[tuple[Step, ast.AST | None, bool]]:
+    """Yield the steps, those of helpers last, each with the backward before it and whether it is the only one there."""
+    for step in unit.steps:
+        own = unit.steps_of(step.function)
+        if step.call not in unit.gone and _is_alone(step, own):
+            backward = backward_before(unit, step, called=step.function.node is not None)
+            alone = len({outermost_anchor(s) for s in own}) == 1
+            yield step, backward.node if backward is not None else None, alone
+    yield from ((item.step, item.backward, item.alone) for item in helped(unit))
 
 
 def _is_alone(step: Step, own: list[Step]) -> bool:

@@ -9,8 +9,8 @@ from amp_migrate.facts.paths import defs, path, uses
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function
 from amp_migrate.project.order import inside, loop_of
-from amp_migrate.protocol.run.remembered.turns import Turns
 from amp_migrate.training.flags.counted import remainders
+from amp_migrate.training.flags.turns import turns
 
 Asked = Callable[[Unit, Function, ast.expr], bool]
 
@@ -39,7 +39,7 @@ def is_over(unit: Unit, function: Function, limit: ast.If) -> bool:
 def leaves_some(unit: Unit, function: Function, test: ast.expr) -> bool:
     """Tell whether a test counts micro-batches, and does not hold for what is left in the last round of its loop."""
     loop = loop_of(function.module.tree, test)
-    last = loop is not None and Turns(unit.project).asks_for_the_last(function.module, loop, test)
+    last = loop is not None and turns(unit.project).asks_for_the_last(function.module, loop, test)
     return counts(unit, function, test) and not last
 
 

@@ -61,16 +61,15 @@ class Receivers:
 
     def _of_same_object(self, function: Function) -> Iterator[Function]:
         """Yield what a method runs of the object that it is called on, and of parts that this has made for itself."""
-        for call in function.own_nodes:
-            if not isinstance(call, ast.Call) or not self._program.callees(call):
-                continue
-            receiver = self._receiver(function.module, call)
+        for call in function.calls:
+            callees = self._program.callees(call)
+            receiver = self._receiver(function.module, call) if callees else None
             if receiver is not None and (
                 is_super(receiver)
                 or self._own.is_receiver(function, receiver)
                 or self._own.is_own(function, receiver)
             ):
-                yield from self._program.callees(call)
+                yield from callees
 
     def _runs_parts(self, function: Function) -> bool:
         held = self._program.training.of(function).values()

@@ -14,7 +14,7 @@ from amp_migrate.flow.terms import Aspect, Operand, Term
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.run.remembered.shared import deciding
-from amp_migrate.protocol.run.remembered.turns import Turns
+from amp_migrate.training.flags.turns import turns
 
 
 class Counters:
@@ -23,7 +23,7 @@ class Counters:
     def __init__(self, program: Program) -> None:
         self._project = program.project
         self.deciding = deciding(program)
-        self._turns = Turns(self._project)
+        self._turns = turns(self._project)
         self._first: dict[str, bool] = {}
 
     def taken(
@@ -34,7 +34,7 @@ class Counters:
         if counter is None or not self._begins(counter.name.id):
             return known
         name = counter.name.id
-        last = (f"(({name} Add 1) Eq {turns})" for turns in counter.turns) if again else ()
+        last = (f"(({name} Add 1) Eq {number})" for number in counter.turns) if again else ()
         if counter.start == 0 and any(known.says(text) for text in last):
             return None
         return known.with_fact(_turn(name), Known(None if again else counter.start))

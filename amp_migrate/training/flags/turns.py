@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-import copy
 from typing import NamedTuple
 
+from amp_migrate.facts.paths import put_in
 from amp_migrate.flow.terms import compared, is_len, length, spelled
 from amp_migrate.project import Module, Project
+from amp_migrate.project.once import once
 from amp_migrate.project.order import inside
 from amp_migrate.training.beliefs import SHOWS_PROGRESS
 from amp_migrate.training.bindings import values_of
@@ -43,10 +44,9 @@ class Turns:
             return False
         if len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq | ast.GtE):
             return False
-        known = {id(n): held for n in ast.walk(test) if (held := _length(module, n)) is not None}
-        asked = copy.deepcopy(test, {**known})
+        asked = put_in(test, _lengths(module, test))
         found, _ = compared(ast.Compare(asked.left, [ast.Eq()], asked.comparators))
-        last = {f"(({counter.name.id} Add 1) Eq {turns})" for turns in counter.turns}
+        last = {f"(({counter.name.id} Add 1) Eq {number})" for number in counter.turns}
         return found is not None and found.text in last
 
     def _counter(self, module: Module, loop: ast.AST) -> Counter | None:
@@ -113,7 +113,14 @@ class Turns:
         return [n for n in reads if not isinstance(tree.parent(n), ast.Attribute)] == [loop.iter]
 
 
-def _length(module: Module, node: ast.AST) -> ast.expr | None:
-    """Return what a variable is that only ever holds how many items something has."""
-    held = module.scopes.only_value(node) if isinstance(node, ast.Name) else None
-    return held if isinstance(held, ast.Call) and is_len(held) else None
+def _lengths(module: Module, node: ast.expr) -> dict[str, ast.expr]:
+    """Return what the variables of an expression are that only ever hold how many items something has."""
+    names = (n for n in ast.walk(node) if isinstance(n, ast.Name))
+    values = ((n.id, module.scopes.only_value(n)) for n in names)
+    return {name: v for name, v in values if isinstance(v, ast.Call) and is_len(v)}
+
+
+@once
+def turns(project: Project) -> Turns:
+    """Return the counters of the loops of a project; found once."""
+    return Turns(project)
