@@ -259,13 +259,13 @@ class Uses:
         ]
         return [*behind, *known.moments(function, (n for n in found if n not in taking))]
 
-    def _taking(self, function: Function) -> list[ast.Call]:
+    def _taking(self, function: Function) -> set[ast.Call]:
         """Return the calls of a function that may step on the gradients they find: what they clear, they clear behind that."""
         calls, callees = (
             calls_to(self._unit.project, function, self._stepping),
             self._unit.project.callees,
         )
-        return [call for call in calls if any(map(self._steps_first, callees(call)))]
+        return {call for call in calls if any(map(self._steps_first, callees(call)))}
 
 
 def _leaving(function: Function) -> Iterator[ast.expr]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cached_property
 
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import MUTATORS, all_given, tail
@@ -43,13 +44,18 @@ class Lifetimes:
         return frozenset(homes)
 
     def _makers(self, number: int) -> list[Function]:
-        return [
-            function
-            for function, held in self._program.training.by_function.items()
-            for events in held.values()
-            for event in events
-            if event.kind is Kind.MAKE and event.optimizers == frozenset({number})
-        ]
+        return self._made_in.get(number, [])
+
+    @cached_property
+    def _made_in(self) -> dict[int, list[Function]]:
+        """The functions in which each optimizer is made that a call makes for certain."""
+        found: dict[int, list[Function]] = {}
+        for function, held in self._program.training.by_function.items():
+            for event in (event for events in held.values() for event in events):
+                if event.kind is Kind.MAKE and event.optimizers and len(event.optimizers) == 1:
+                    for number in event.optimizers:
+                        found.setdefault(number, []).append(function)
+        return found
 
     def _takers(self, function: Function, number: int) -> Iterator[Function]:
         """Yield the callers of a function that hands the optimizer out."""
