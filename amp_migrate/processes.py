@@ -17,6 +17,7 @@ R = TypeVar("R")
 
 _RUNS = 8
 _SHARE = 20
+_MUCH = 2_000_000  # objects
 
 _work: tuple[Callable[[Any], Any], Sequence[Any]] | None = None
 
@@ -76,6 +77,13 @@ class _Garbage:
 _garbage = _Garbage()
 
 
+def tidy() -> None:
+    """Free what a finished piece of work left, where that is much and nothing else looks for it; what stays is looked at once."""
+    if not gc.isenabled() and gc.get_count()[0] > _MUCH:
+        gc.collect()
+        gc.freeze()
+
+
 @contextmanager
 def without_collector() -> Iterator[None]:
     """Look for no garbage while there is none: syntax trees live to the end, and going through them takes long.
@@ -87,13 +95,13 @@ def without_collector() -> Iterator[None]:
     if running:
         _garbage.collect()
     gc.disable()
-    begun = time.perf_counter()
+    frozen, begun = gc.get_freeze_count(), time.perf_counter()
     try:
         yield
     finally:
         if running:
             _garbage.left(time.perf_counter() - begun)
-            if not gc.get_freeze_count():
+            if not frozen:
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()

@@ -21,7 +21,7 @@ from amp_migrate.check.events.sides import side_of
 from amp_migrate.check.gradients.waiting import rescaled_between
 from amp_migrate.check.swallowed import is_swallowed
 from amp_migrate.facts.tree import Tree
-from amp_migrate.processes import each
+from amp_migrate.processes import each, tidy
 from amp_migrate.project import Project, build
 from amp_migrate.project.once import forget
 from amp_migrate.project.programs import number_of
@@ -137,7 +137,9 @@ class Judge:
             judgement = self._judged(number, trees, dict(texts), own)
             if judgement.project is not None:
                 forget(judgement.project)
-            return replace(judgement, project=None)
+            judgement = replace(judgement, project=None)
+            tidy()
+            return judgement
 
         fresh = [key for key in keys if key not in self._known]
         self._known |= zip(fresh, each(judged, fresh, self._jobs), strict=True)

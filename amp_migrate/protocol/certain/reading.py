@@ -21,11 +21,14 @@ from amp_migrate.protocol.code.programs import Programs, Span
 from amp_migrate.protocol.faults import Breach
 from amp_migrate.protocol.machine import Machine
 from amp_migrate.protocol.run.blind import Search
+from amp_migrate.protocol.run.budget import Budget
 from amp_migrate.protocol.run.runs import Breached
 from amp_migrate.protocol.run.solve import Run
 from amp_migrate.protocol.run.ways import Turn, Ways
 from amp_migrate.training.events import Event, Kind
 
+_MOST = 1_000_000
+"""Moments that a reading looks at: half a minute."""
 _NAMES_OPTIMIZER = (Kind.STEP, Kind.UNSCALE)
 
 
@@ -54,10 +57,11 @@ _Found = dict[tuple[Breach, ast.AST], Shown]
 
 
 class Reading:
-    """What is certain of the native code of a program."""
+    """What is certain of the native code of a program; of one of very many ways, what is told of those looked at."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, most: int = _MOST) -> None:
         self.program = program
+        self._budget = Budget(most)
         self._objects = program.training.objects
         self._known = Known(program.project, self._objects)
         self._programs = Programs(program)
@@ -70,11 +74,16 @@ class Reading:
             found.setdefault(item.key, item)
         return tuple(sorted(found.values(), key=_place))
 
+    @cached_property
+    def is_cut_short(self) -> bool:
+        """Whether more may be shown on ways that were not looked at."""
+        return self.shown is not None and self._budget.is_short
+
     def _found(self) -> Iterator[Shown]:
         memory = CertainMemory(self.program)
         if self._objects.scalers:
             part = self.program.of_steps
-            search = Search(part, CertainMemory(part))
+            search = Search(part, CertainMemory(part), self._budget)
             yield from self._gradients(search)
             for number, optimizers in self._followed():
                 span = self._programs.of_scaler(number)
@@ -83,7 +92,7 @@ class Reading:
             for function, node, made in unbound(self.program, memory):
                 turn = Turn(function, made, getattr(made, "lineno", 0), None, None)
                 yield Shown(Breach.UNBOUND, function, node, (turn,))
-        yield from self._casts(Search(self.program, memory))
+        yield from self._casts(Search(self.program, memory, self._budget))
 
     def _casts(self, search: Search) -> Iterator[Shown]:
         """Yield what autocast blocks meet; objects are told apart only where something may be met without."""

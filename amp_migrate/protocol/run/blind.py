@@ -12,6 +12,7 @@ from amp_migrate.project import Class, Function
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.code.programs import Span
 from amp_migrate.protocol.machine import Machine
+from amp_migrate.protocol.run.budget import Budget
 from amp_migrate.protocol.run.memory import Memory
 from amp_migrate.protocol.run.solve import Run
 from amp_migrate.training.events import Event
@@ -95,10 +96,11 @@ def may_tell(event: Event) -> bool:
 
 
 class Search:
-    """Looks for breaches in a program; what it has read of the program is kept for all machines."""
+    """Looks for breaches in a program; what it has read of the program is kept for all machines, and so is their budget."""
 
-    def __init__(self, program: Program, memory: Memory) -> None:
+    def __init__(self, program: Program, memory: Memory, budget: Budget | None = None) -> None:
         self.program = program
+        self._budget = budget
         self.memory = memory
         self._blind = Blind(memory)
 
@@ -116,8 +118,8 @@ class Search:
 
     def apart(self, machine: Machine, span: Span) -> Run:
         """Return a run that tells paths apart."""
-        return Run(self.program, machine, self.memory, span)
+        return Run(self.program, machine, self.memory, span, self._budget)
 
     def anyhow(self, machine: Machine, span: Span) -> Run:
         """Return a run along all paths at once."""
-        return Run(self.program, machine, self._blind, span)
+        return Run(self.program, machine, self._blind, span, self._budget)

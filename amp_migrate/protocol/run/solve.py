@@ -15,6 +15,7 @@ from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.code.programs import Span
 from amp_migrate.protocol.faults import Breach, Fault
 from amp_migrate.protocol.machine import FollowsTests, Machine
+from amp_migrate.protocol.run.budget import Budget
 from amp_migrate.protocol.run.matter import Matter
 from amp_migrate.protocol.run.memory import Memory
 from amp_migrate.protocol.run.runs import Breached, Here, Key, Start, State, Summary
@@ -31,13 +32,24 @@ _HAPPENS = (Kind.CALL, Kind.LOAD, Kind.STORE, Kind.OPERATE, Kind.DELETE)
 
 
 class Run:
-    """One machine over a program, or over those in it that begin at some of its entries and run some of its files."""
+    """One machine over a program, or over those in it that begin at some of its entries and run some of its files.
 
-    def __init__(self, program: Program, machine: Machine, memory: Memory, span: Span) -> None:
+    With a `budget`, it ends once that is used up: what it has shown by then is so, and there may be more.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        machine: Machine,
+        memory: Memory,
+        span: Span,
+        budget: Budget | None = None,
+    ) -> None:
         self._program = program
         self._machine = machine
         self._memory = memory
         self._span = span
+        self._budget = budget
         self.summaries: dict[Key, Summary] = {}
         self._begun: dict[tuple[Function, Start, Hashable], set[Assumption]] = {}
         self._queue: OrderedDict[tuple[Key, Here], None] = OrderedDict()
@@ -72,7 +84,7 @@ class Run:
             for state in self._machine.starts(called):
                 if function in self._matter.of(self._matter.asleep(state)):
                     self._begin(Key(function, Start.ENTRY, State(state, NOTHING)))
-        while self._queue:
+        while self._queue and (self._budget is None or self._budget.allows()):
             moment, _ = self._queue.popitem(last=False)
             self._advance(*moment)
         return list(self._breached.values())

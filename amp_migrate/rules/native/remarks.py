@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from amp_migrate.plan.model import Decision, Finding, Place, Status
-from amp_migrate.project import Function
+from amp_migrate.project import Function, Module
 from amp_migrate.protocol.certain.reading import Reading, Shown
 from amp_migrate.protocol.faults import Breach
 from amp_migrate.protocol.gradients import Grad, Stage, State
 from amp_migrate.protocol.run.ways import Turn
 from amp_migrate.rules.base import Rule
+from amp_migrate.training.contexts import Context
 from amp_migrate.training.events import Kind
 
 _LONGEST = 60  # characters of code that a sentence still bears
@@ -111,3 +112,17 @@ def is_plain_backward(reading: Reading, turn: Turn) -> bool:
 def of(reading: Reading, *breaches: Breach) -> Iterator[Shown]:
     """Yield the breaches of some kinds, by file and place."""
     return (item for item in reading.shown if item.breach in breaches)
+
+
+def first(reading: Reading) -> Code | None:
+    """Return the first code of a project that makes a GradScaler, or else enters a context of autocast."""
+    program = reading.program
+    made: list[tuple[Module, ast.expr]] = [*program.training.objects.made_scalers]
+    casts = [(m, item.context_expr) for m, item in program.project.nodes(ast.withitem)]
+    found = made or [
+        (m, node)
+        for m, node in casts
+        if program.context(program.calls.body(m, node), node) is Context.CASTS
+    ]
+    module, node = min(found, key=lambda at: (at[0].path, at[1].lineno), default=(None, None))
+    return None if module is None or node is None else Code(program.calls.body(module, node), node)
