@@ -18,16 +18,26 @@ def possible(module: Module, node: ast.expr) -> frozenset[str]:
 
 
 def chosen(module: Module, node: ast.expr) -> ast.IfExp | None:
-    """Return the choice that a variable keeps, bound once to one by a flag that nothing in the file sets anew."""
+    """Return the choice that a variable keeps, bound once to one by what nothing in the file sets anew."""
     value = module.scopes.only_value(node)
-    if not isinstance(value, ast.IfExp):
-        return None
-    test = value.test
+    return value if isinstance(value, ast.IfExp) and _lasts(module, value.test) else None
+
+
+def _lasts(module: Module, test: ast.expr) -> bool:
+    """Tell whether a test reads variables that are bound once and attributes that nothing in the file sets, and compares them."""
     if isinstance(test, ast.Attribute):
-        stored = (n.attr for n in module.tree.nodes(ast.Attribute) if isinstance(n.ctx, ast.Store))
-        return value if test.attr not in stored else None
-    once = isinstance(test, ast.Name) and len(module.scopes.bound(test)) == 1
-    return value if once else None
+        return all(not isinstance(n.ctx, ast.Store) for n in module.tree.attributes(test.attr))
+    if isinstance(test, ast.Compare):
+        return all(_lasts(module, part) for part in (test.left, *test.comparators))
+    if isinstance(test, ast.BoolOp):
+        return all(_lasts(module, part) for part in test.values)
+    if isinstance(test, ast.UnaryOp):
+        return _lasts(module, test.operand)
+    if isinstance(test, ast.Tuple | ast.List | ast.Set):
+        return all(_lasts(module, part) for part in test.elts)
+    if isinstance(test, ast.Name):
+        return len(module.scopes.bound(test)) == 1
+    return isinstance(test, ast.Constant)
 
 
 def _possible(module: Module, node: ast.expr, seen: frozenset[str]) -> frozenset[str] | None:

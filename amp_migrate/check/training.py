@@ -137,6 +137,8 @@ class Judge:
             judgement = self._judged(number, trees, dict(texts), own)
             if judgement.project is not None:
                 forget(judgement.project)
+            if not judgement.objections:
+                forget(self._old.pop(number).project)
             judgement = replace(judgement, project=None)
             tidy()
             return judgement

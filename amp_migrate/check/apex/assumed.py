@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from amp_migrate.check.apex.facts import Facts
+from amp_migrate.check.apex.facts import Facts, with_given
 from amp_migrate.check.apex.given import asked, given
 from amp_migrate.check.apex.installed import installed
 from amp_migrate.facts.paths import argument, mentions, put_in, variables
@@ -105,7 +105,9 @@ def _read(project: Project, function: Function, call: ast.Call) -> Initialize:
         on = refine(on, test, truth)
     level = _level(project, function, call)
     nothing = _casts_nothing(call, level)
-    on, by_level = _switched(on, None if nothing else level, None)
+    choice = None if nothing else _choice(function, level)
+    on, by_level = _switched(on, None if nothing else choice or level, None)
+    asked += [(way, choice.test, choice.body is _off(choice)) for way in by_level if choice]
     enabled = given(function.module, call, "enabled", _ENABLED)
     on, by_switch = _switched(on, enabled, True)
     asked += [(way, enabled, False) for way in by_switch if enabled is not None]
@@ -118,6 +120,7 @@ def _read(project: Project, function: Function, call: ast.Call) -> Initialize:
         fixed = isinstance(level, ast.Constant) and level.value == "O3"
         on, scaling = None, on if own or not fixed else None
     scaled = tuple(by_level) if own or nothing else ()
+    on = None if on is None else with_given(project, function, on)
     callers = tuple(_callers(project, function))
     aside = tuple(_aside(project, function))
     ways = (*off, *by_level, *by_switch)
@@ -174,6 +177,20 @@ def _level(project: Project, function: Function, call: ast.Call) -> ast.expr | N
         return level
     found = constant_of(project, reaching(project), function, level, through_calls=False)
     return found or level
+
+
+def _choice(function: Function, level: ast.expr | None) -> ast.IfExp | None:
+    """Return the choice of a level that a test makes from O0 and one that casts, also kept in a variable."""
+    local = isinstance(level, ast.Name) and function.module.scopes.is_local(level)
+    value = function.module.scopes.only_value(level) if level is not None and local else level
+    return value if isinstance(value, ast.IfExp) and _off(value) is not None else None
+
+
+def _off(choice: ast.IfExp) -> ast.expr | None:
+    """Return the arm of a choice from two levels that is O0, where the other one casts."""
+    arms = [choice.body, choice.orelse]
+    off = [arm for arm in arms if isinstance(arm, ast.Constant) and arm.value == "O0"]
+    return off[0] if len(off) == 1 and all(isinstance(a, ast.Constant) for a in arms) else None
 
 
 def _callers(project: Project, function: Function) -> Iterator[tuple[Function, Assumption]]:
@@ -258,6 +275,10 @@ def _switched(
     if wanted is not None:
         missed, held = refine(on, node, False), refine(on, node, True)
         return held, [missed] if missed is not None and spelled is not None else []
+    if isinstance(node, ast.IfExp):
+        off_by = node.body is _off(node)
+        missed, held = refine(on, node.test, off_by), refine(on, node.test, not off_by)
+        return held, [missed] if missed is not None and term(node.test) is not None else []
     if spelled is None:
         return on, []
     off = refine(on, ast.Compare(node, [ast.Eq()], [ast.Constant("O0")]), True)

@@ -6,10 +6,16 @@ import ast
 import re
 from dataclasses import dataclass
 
+from amp_migrate.facts.paths import walk
 from amp_migrate.flow.assumption import NOTHING, Assumption, excludes
+from amp_migrate.flow.evaluate import evaluate
+from amp_migrate.flow.refine import refine
 from amp_migrate.flow.terms import Aspect, Term
 from amp_migrate.project import Function, Project
+from amp_migrate.project.reach import set_later
 from amp_migrate.training.origins.constants import settled
+
+_ASKS = (ast.Attribute, ast.BoolOp, ast.Compare, ast.UnaryOp)
 
 
 @dataclass(frozen=True)
@@ -76,3 +82,28 @@ def _means_same(term: Term, stated: Function, function: Function) -> bool:
             if name not in module.scopes.names(module.tree.module):
                 return False
     return True
+
+
+def with_given(project: Project, function: Function, known: Assumption) -> Assumption:
+    """Return what is known in a function, and what that says of the tests which its variables hold that are bound once.
+
+    A test of attributes that are set outside of constructors may come out otherwise later.
+    """
+    names = {operand.text for fact in known.facts for operand in fact.term.operands}
+    for name in sorted(names & set(function.module.scopes.names(function.scope))):
+        value = _given(project, function, name)
+        truth = None if value is None else evaluate(ast.Name(name, ast.Load()), known)
+        if value is not None and truth is not None:
+            known = refine(known, value, truth) or known
+    return known
+
+
+def _given(project: Project, function: Function, name: str) -> ast.expr | None:
+    bound = function.module.scopes.bindings(function.scope, name)
+    if function.node is None or len(bound) != 1 or not isinstance(bound[0], ast.Name):
+        return None
+    value = function.module.scopes.only_value(bound[0])
+    if not isinstance(value, _ASKS):
+        return None
+    read = {node.attr for node in walk(value) if isinstance(node, ast.Attribute)}
+    return None if read & set_later(project) else value

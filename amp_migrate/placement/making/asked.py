@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Site
 from amp_migrate.facts.paths import arguments_of
-from amp_migrate.flow.condition import names
+from amp_migrate.flow.condition import Condition, as_bool, names
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.making.creation import Creation
-from amp_migrate.placement.making.lasting import changed
+from amp_migrate.placement.making.lasting import changed, given_once
 from amp_migrate.project import Function
 from amp_migrate.project.relatives import family
 from amp_migrate.training.bindings import is_one_variable, named
@@ -33,7 +33,20 @@ class Asked:
         ) and not any(self._changed(creation, text) for creation in creations)
 
     def respelt(self, text: str, function: Function, creations: list[Creation]) -> str | None:
-        """Return a condition by what an evaluation holds the same objects in: parameters of other names, attributes of its object."""
+        """Return a condition by what an evaluation holds the same objects in: parameters of other names, attributes of its object.
+
+        What it sees of a variable of theirs is what that was given.
+        """
+        found = self._respelt(text, function, creations)
+        given = self._spelt_out(text, creations) if found is None else None
+        if given is not None:
+            known = self.told(given, function, creations, False)
+            found = given if known else self._respelt(given, function, creations)
+            if found is not None:
+                return as_bool(Condition(None, found), self._unit.not_bools).text
+        return found
+
+    def _respelt(self, text: str, function: Function, creations: list[Creation]) -> str | None:
         if any(self._changed(creation, text) for creation in creations):
             return None
         tree, places = ast.parse(text, mode="eval"), {}
@@ -49,6 +62,24 @@ class Asked:
         for node in sorted(places, key=lambda n: n.col_offset, reverse=True):
             text = text[: node.col_offset] + places[node] + text[node.end_col_offset :]
         return text
+
+    def _spelt_out(self, text: str, creations: list[Creation]) -> str | None:
+        """Return a condition by what the variables of some initializes' functions were given that it reads; None for none."""
+        found = {self._of_given(text, creation.site) for creation in creations}
+        return found.pop() if len(found) == 1 else None
+
+    def _of_given(self, text: str, site: Site) -> str | None:
+        tree = ast.parse(text, mode="eval")
+        alone, places = tree.body, dict[ast.Name, str]()
+        for name in (n for n in ast.walk(tree) if isinstance(n, ast.Name)):
+            value = given_once(self._unit, site, name.id)
+            if value is not None:
+                own = site.module.tree.segment(value)
+                plain = name is alone or isinstance(value, ast.Name | ast.Attribute | ast.Subscript)
+                places[name] = own if plain else f"({own})"
+        for name in sorted(places, key=lambda n: n.col_offset, reverse=True):
+            text = text[: name.col_offset] + places[name] + text[name.end_col_offset :]
+        return text if places else None
 
     def _held_by(self, name: str, function: Function, creations: list[Creation]) -> str | None:
         """Return what a function surely holds in one of what some initializes hold in a variable."""

@@ -11,11 +11,16 @@ from amp_migrate.facts.paths import looked_up, mentions, same, walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.making.later import Later
 from amp_migrate.project import Function, Module
-from amp_migrate.project.order import inside
+from amp_migrate.project.order import inside, levels, position
 from amp_migrate.project.reach import reached_by
 from amp_migrate.project.relatives import apart
-from amp_migrate.training.bindings import puts_back
+from amp_migrate.training.bindings import named, puts_back
 from amp_migrate.training.flags.setting import Place, got, read, sets_any, setters
+
+_READ = (
+    ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Tuple, ast.Compare, ast.BoolOp, ast.UnaryOp,
+    ast.expr_context, ast.cmpop, ast.boolop, ast.unaryop,
+)  # fmt: skip
 
 
 def changed(unit: Unit, site: Site, text: str) -> ast.AST | None:
@@ -71,6 +76,31 @@ def set_within(unit: Unit, function: Function, top: ast.stmt, value: ast.expr) -
         return True
     stored = any(isinstance(getattr(node, "ctx", None), ast.Store) for node in happens)
     return stored and any(_delegates(unit, function.module, part) for part in ast.walk(value))
+
+
+def given_once(unit: Unit, site: Site, name: str) -> ast.expr | None:
+    """Return what a variable of the function of an initialize is given, once and before that, and what it still is by then."""
+    function, tree = site.function, site.module.tree
+    ours = named(function, name)
+    if not isinstance(ours, ast.Name) or function.node is None:
+        return None
+    value = site.module.scopes.only_value(ours)
+    if value is None or not _is_read_off(value):
+        return None
+    given = tree.statement(value)
+    block = tree.block(given)
+    above = [stmt for stmt in levels(tree, site.node) if stmt in block]
+    if not above or site.module.scopes.owner(ours) is not function.scope:
+        return None
+    between = block[position(tree, given) + 1 : position(tree, above[0]) + 1]
+    if given in above or position(tree, given) > position(tree, above[0]):
+        return None
+    return None if any(set_within(unit, function, s, value) for s in between) else value
+
+
+def _is_read_off(value: ast.expr) -> bool:
+    """Tell whether a value is made of variables, attributes and constants that are compared and joined alone."""
+    return all(isinstance(node, _READ) for node in walk(value))
 
 
 def _setting(unit: Unit, function: Function, node: ast.AST) -> Iterator[Place]:
