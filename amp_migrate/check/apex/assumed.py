@@ -7,13 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from amp_migrate.check.apex.facts import Facts, with_given
-from amp_migrate.check.apex.given import asked, given
+from amp_migrate.check.apex.given import asked, casts_nothing, choice_of, given, off_arm, switched
 from amp_migrate.check.apex.installed import installed
 from amp_migrate.facts.paths import argument, mentions, put_in, variables
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
-from amp_migrate.flow.terms import term
 from amp_migrate.project import Function, Project
 from amp_migrate.project.once import once
 from amp_migrate.project.reach import attributes_set
@@ -22,7 +21,6 @@ from amp_migrate.training.origins.constants import constant_of
 from amp_migrate.training.origins.reaching import reaching
 
 _NAMES = frozenset({"apex.amp.initialize", "apex.amp.frontend.initialize"})
-_DEFAULT_LEVEL = "O1"
 _OPTIMIZERS, _ENABLED, _LEVEL, _LOSS_SCALE = 1, 2, 3, 8
 
 
@@ -41,6 +39,7 @@ class Initialize:
     what holds in the functions that call the function where it runs, as far as there is one call only; `missed` is
     what holds in one of those that lead to it where that does not take the call, and in those that gave it what it asks. `level` is the opt_level. `above` is, for ways
     of `off`, what holds then in the functions that gave the flag on, `unread` the one test of which nothing else is known.
+    `unchosen` is what holds besides the test by which a level is chosen, if one is.
     """
 
     function: Function
@@ -57,12 +56,18 @@ class Initialize:
         default_factory=dict
     )
     unread: Mapping[Assumption, Outcome] = field(default_factory=dict)
+    unchosen: Assumption | None = None
 
     def without(self, known: Assumption) -> Facts:
         """Return what holds in a run in which one of the ways of being off is taken."""
         failed = self.unread.get(known)
         told = ((self.function, *failed),) if failed is not None else ()
         return Facts(((self.function, known), *self.above.get(known, ())), told)
+
+    def whichever_level(self) -> Facts:
+        """Return what holds where it runs, but for a test by which its level is chosen."""
+        known = self.unchosen if self.unchosen is not None else self.on
+        return Facts(((self.function, known or NOTHING), *self.callers))
 
     @property
     def trains(self) -> bool:
@@ -104,12 +109,13 @@ def _read(project: Project, function: Function, call: ast.Call) -> Initialize:
         done += missed if _asks(project, function, test, stored) else []
         on = refine(on, test, truth)
     level = _level(project, function, call)
-    nothing = _casts_nothing(call, level)
-    choice = None if nothing else _choice(function, level)
-    on, by_level = _switched(on, None if nothing else choice or level, None)
-    asked += [(way, choice.test, choice.body is _off(choice)) for way in by_level if choice]
+    nothing = casts_nothing(call, level)
+    choice = None if nothing else choice_of(function, level)
+    unchosen = on if choice is not None else None
+    on, by_level = switched(on, None if nothing else choice or level, None)
+    asked += [(way, choice.test, choice.body is off_arm(choice)) for way in by_level if choice]
     enabled = given(function.module, call, "enabled", _ENABLED)
-    on, by_switch = _switched(on, enabled, True)
+    on, by_switch = switched(on, enabled, True)
     asked += [(way, enabled, False) for way in by_switch if enabled is not None]
     own = argument(call, "loss_scale", _LOSS_SCALE) is not None or any(
         k.arg is None for k in call.keywords
@@ -127,7 +133,19 @@ def _read(project: Project, function: Function, call: ast.Call) -> Initialize:
     above = {w: tuple(_given_on(project, function, test, truth)) for w, test, truth in asked}
     sole = {way: outcomes[0] for way, outcomes in unread.items() if ways.count(way) == 1}
     return Initialize(
-        function, call, on, ways, scaled, tuple(done), scaling, callers, aside, level, above, sole
+        function,
+        call,
+        on,
+        ways,
+        scaled,
+        tuple(done),
+        scaling,
+        callers,
+        aside,
+        level,
+        above,
+        sole,
+        unchosen,
     )
 
 
@@ -177,20 +195,6 @@ def _level(project: Project, function: Function, call: ast.Call) -> ast.expr | N
         return level
     found = constant_of(project, reaching(project), function, level, through_calls=False)
     return found or level
-
-
-def _choice(function: Function, level: ast.expr | None) -> ast.IfExp | None:
-    """Return the choice of a level that a test makes from O0 and one that casts, also kept in a variable."""
-    local = isinstance(level, ast.Name) and function.module.scopes.is_local(level)
-    value = function.module.scopes.only_value(level) if level is not None and local else level
-    return value if isinstance(value, ast.IfExp) and _off(value) is not None else None
-
-
-def _off(choice: ast.IfExp) -> ast.expr | None:
-    """Return the arm of a choice from two levels that is O0, where the other one casts."""
-    arms = [choice.body, choice.orelse]
-    off = [arm for arm in arms if isinstance(arm, ast.Constant) and arm.value == "O0"]
-    return off[0] if len(off) == 1 and all(isinstance(a, ast.Constant) for a in arms) else None
 
 
 def _callers(project: Project, function: Function) -> Iterator[tuple[Function, Assumption]]:
@@ -254,36 +258,6 @@ def _asks(project: Project, function: Function, test: ast.expr, attributes: froz
     """Tell whether a test, or a method or property that it asks, reads one of some attributes."""
     parts = (got(n) or n for _, body in read(project, function, test) for n in ast.walk(body))
     return any(isinstance(n, ast.Attribute) and n.attr in attributes for n in parts)
-
-
-def _casts_nothing(call: ast.Call, level: ast.expr | None) -> bool:
-    """Tell whether a level casts the models that it is given alone, and there are none."""
-    models = argument(call, "models", 0)
-    patches = not isinstance(level, ast.Constant) or level.value not in ("O2", "O3")
-    return not patches and isinstance(models, ast.List) and not models.elts
-
-
-def _switched(
-    on: Assumption | None, node: ast.expr | None, wanted: bool | None
-) -> tuple[Assumption | None, list[Assumption]]:
-    """Return what holds with AMP on, and the ways of it being off, given an argument that decides."""
-    if node is None or on is None:
-        return on, []
-    if isinstance(node, ast.Constant):
-        return (None, [on]) if node.value in ("O0", False) else (on, [])
-    spelled = term(node)
-    if wanted is not None:
-        missed, held = refine(on, node, False), refine(on, node, True)
-        return held, [missed] if missed is not None and spelled is not None else []
-    if isinstance(node, ast.IfExp):
-        off_by = node.body is _off(node)
-        missed, held = refine(on, node.test, off_by), refine(on, node.test, not off_by)
-        return held, [missed] if missed is not None and term(node.test) is not None else []
-    if spelled is None:
-        return on, []
-    off = refine(on, ast.Compare(node, [ast.Eq()], [ast.Constant("O0")]), True)
-    level = refine(on, ast.Compare(node, [ast.Eq()], [ast.Constant(_DEFAULT_LEVEL)]), True)
-    return on if level is None else level, [] if off is None else [off]
 
 
 def guards(function: Function, node: ast.AST) -> Iterator[tuple[ast.expr, bool]]:

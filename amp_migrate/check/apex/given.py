@@ -6,11 +6,15 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.facts.paths import argument, outward, tail
-from amp_migrate.project import Class, Module, Project
+from amp_migrate.flow.assumption import Assumption
+from amp_migrate.flow.refine import refine
+from amp_migrate.flow.terms import term
+from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.training.bindings import returned
 from amp_migrate.training.origins.meant import meant
 from amp_migrate.values.unwritten import is_out_of_sight
 
+_DEFAULT_LEVEL = "O1"
 POSITIONS = {"loss_scale": 8, "min_loss_scale": 12, "max_loss_scale": 13}
 
 
@@ -182,3 +186,47 @@ def _entries(held: ast.expr) -> dict[object, list[ast.expr]]:
         for keyword in held.keywords if all(k.arg is not None for k in held.keywords) else ():
             found.setdefault(keyword.arg, []).append(keyword.value)
     return found
+
+
+def choice_of(function: Function, level: ast.expr | None) -> ast.IfExp | None:
+    """Return the choice of a level that a test makes from O0 and one that casts, also kept in a variable."""
+    local = isinstance(level, ast.Name) and function.module.scopes.is_local(level)
+    value = function.module.scopes.only_value(level) if level is not None and local else level
+    return value if isinstance(value, ast.IfExp) and off_arm(value) is not None else None
+
+
+def off_arm(choice: ast.IfExp) -> ast.expr | None:
+    """Return the arm of a choice from two levels that is O0, where the other one casts."""
+    arms = [choice.body, choice.orelse]
+    off = [arm for arm in arms if isinstance(arm, ast.Constant) and arm.value == "O0"]
+    return off[0] if len(off) == 1 and all(isinstance(a, ast.Constant) for a in arms) else None
+
+
+def switched(
+    on: Assumption | None, node: ast.expr | None, wanted: bool | None
+) -> tuple[Assumption | None, list[Assumption]]:
+    """Return what holds with AMP on, and the ways of it being off, given an argument that decides."""
+    if node is None or on is None:
+        return on, []
+    if isinstance(node, ast.Constant):
+        return (None, [on]) if node.value in ("O0", False) else (on, [])
+    spelled = term(node)
+    if wanted is not None:
+        missed, held = refine(on, node, False), refine(on, node, True)
+        return held, [missed] if missed is not None and spelled is not None else []
+    if isinstance(node, ast.IfExp):
+        off_by = node.body is off_arm(node)
+        missed, held = refine(on, node.test, off_by), refine(on, node.test, not off_by)
+        return held, [missed] if missed is not None and term(node.test) is not None else []
+    if spelled is None:
+        return on, []
+    off = refine(on, ast.Compare(node, [ast.Eq()], [ast.Constant("O0")]), True)
+    level = refine(on, ast.Compare(node, [ast.Eq()], [ast.Constant(_DEFAULT_LEVEL)]), True)
+    return on if level is None else level, [] if off is None else [off]
+
+
+def casts_nothing(call: ast.Call, level: ast.expr | None) -> bool:
+    """Tell whether a level casts the models that it is given alone, and there are none."""
+    models = argument(call, "models", 0)
+    patches = not isinstance(level, ast.Constant) or level.value not in ("O2", "O3")
+    return not patches and isinstance(models, ast.List) and not models.elts

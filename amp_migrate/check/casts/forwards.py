@@ -127,6 +127,7 @@ class Forwards:
         cast: set[ast.Call] = set()
         lasting = Casting(self.new.program, steady(self.old.program, apex, starts, facts), facts)
         lasts = lasting.spread(self._same([*entries, *behind]))
+        plain = Casting(self.new.program, item.whichever_level())
         for function, start in starts.items():
             for call, states in apex.calls(function, start):
                 was.setdefault(where(function, call), {})[call] = states
@@ -155,7 +156,8 @@ class Forwards:
                     yield differs(UNCAST, at, call)
             elif wanted == ON and inside is Casts.ON and self._is_forward(at):
                 if lasting.at(function, call, lasts.get(function, frozenset())) is not Casts.ON:
-                    yield differs(SWITCHED, at, call)
+                    if plain.at(function, call, begun[function]) is Casts.ON:
+                        yield differs(SWITCHED, at, call)
             elif False in wanted and None not in wanted and inside is Casts.ON:
                 yield differs(CAST, at, call)
         written = native, begun, self._is_reported, self.claims, self._replaced

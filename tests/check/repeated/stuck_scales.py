@@ -66,7 +66,7 @@ STUCK_SCALES = tuple(
         files(_BEFORE.format(test=test, clear=clear)),
         files(_AFTER.format(test=test, clear=clear)),
         {"it stays on scaled gradients, and updates the scale with the step alone": _SCALED},
-        (("AMP106", "train.py", 14 + test.count("\n")),),
+        (("AMP106", "train.py", 14 + test.count("\n"), 15 + test.count("\n"), True),),
     )
     for name, (test, clear) in _WAYS.items()
 )
