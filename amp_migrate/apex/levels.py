@@ -20,7 +20,11 @@ def possible(module: Module, node: ast.expr) -> frozenset[str]:
 def chosen(module: Module, node: ast.expr) -> ast.IfExp | None:
     """Return the choice that a variable keeps, bound once to one by what nothing in the file sets anew."""
     value = module.scopes.only_value(node)
-    return value if isinstance(value, ast.IfExp) and _lasts(module, value.test) else None
+    if not isinstance(value, ast.IfExp) or not _lasts(module, value.test):
+        return None
+    flag = isinstance(value.test, ast.Name | ast.Attribute)
+    known = all(isinstance(arm, ast.Constant) for arm in (value.body, value.orelse))
+    return value if flag or known else None
 
 
 def _lasts(module: Module, test: ast.expr) -> bool:
