@@ -12,6 +12,7 @@ from types import MappingProxyType
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import tail
 from amp_migrate.facts.scopes import ScopeNode, assigned
+from amp_migrate.modules.bases import note_bases
 from amp_migrate.modules.itself import asked_of, imports
 from amp_migrate.modules.layout import Folder, Layout
 from amp_migrate.modules.model import Class, Function, Module
@@ -93,6 +94,7 @@ class Lookup:
         """Give every class its bases, and every base its children; what names mean stays from then on."""
         link_classes(self.modules.values(), self)
         self._linked = True
+        note_bases(self.modules.values(), self)
 
     def called(self, module: Module, call: ast.Call) -> str:
         """Return the last name of what a call calls, by which it was imported; "" where it has none."""

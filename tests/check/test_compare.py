@@ -84,6 +84,7 @@ from check.quiet.objects_that_stop import OBJECTS_THAT_STOP
 from check.quiet.other_networks import OTHER_NETWORKS
 from check.quiet.recorded import RECORDED
 from check.quiet.turned_flags import TURNED_FLAGS
+from check.repeated.bases_and_mixins import BASES_AND_MIXINS
 from check.repeated.hooks_run_again import HOOKS_RUN_AGAIN
 from check.repeated.kept_or_gone import KEPT_OR_GONE
 from check.repeated.stuck_scales import STUCK_SCALES
@@ -120,7 +121,7 @@ EVERY = (
     *UNASKED, *WEIGHTS, *STATIC_ARMS, ASKED_BY_CALL, *SET_BEHIND, *CLIPPED_SCALED, *SETTLED,
     *IN_TURN, *LOADED_SCALE, *OTHER_NETWORKS, *TURNED_FLAGS, *OBJECTS_THAT_STOP, *ANSWERS, *RECORDED, *HALVED_FLAGS, *HOOKS,
     *NOT_THERE_YET, *LOOKED_UP, *ASKED_AT_RUN_TIME, *BROUGHT_OPTIMIZERS, *LEFT_WIDE, *MAPPED, *CLEARED_BEHIND, *SCALES_IN_DICTS,
-    *JOINED_FLAGS, *NETWORKS_BY_NAME, *TAKEN_ALONG, *HOOKS_RUN_AGAIN, *STUCK_SCALES, *TOLD_BY_SETTINGS,
+    *JOINED_FLAGS, *NETWORKS_BY_NAME, *TAKEN_ALONG, *HOOKS_RUN_AGAIN, *STUCK_SCALES, *TOLD_BY_SETTINGS, *BASES_AND_MIXINS,
 )  # fmt: skip
 
 

@@ -108,6 +108,18 @@ class _Pair:
         return any(
             self._is_rewritten(function, part) or self._alike.reads(function, part, where, other)
             for where, other in others
+        ) or any(self._takes_more(function, part, where, other) for where, other in self._fresh)
+
+    def _takes_more(self, function: Function, part: Part, where: Function, other: Part) -> bool:
+        """Tell whether a statement of the new text only takes a GradScaler more from what one of the old text took apart."""
+        if not isinstance(part, ast.Assign) or not isinstance(other, ast.Assign):
+            return False
+        had, has = _taken(part), _taken(other)
+        more = [target for text, target in has.items() if text not in had]
+        return (
+            had.keys() < has.keys()
+            and all(self._alike.is_native(where, target) for target in more)
+            and self._alike.reads(function, part.value, where, other.value)
         )
 
     def _is_rewritten(self, function: Function, part: Part) -> bool:
@@ -184,6 +196,14 @@ class _Pair:
         """What the new text catches, block by block."""
         nodes = (n for f in self._after for n in f.own_nodes)
         return {_caught(n) for n in nodes if isinstance(n, ast.Try)}
+
+
+def _taken(statement: ast.Assign) -> dict[str, ast.expr]:
+    """Return what an assignment binds, one by one, where it takes its value apart."""
+    match statement.targets:
+        case [ast.Tuple(elts=several) | ast.List(elts=several)]:
+            return {ast.unparse(target): target for target in several}
+    return {}
 
 
 def _within(function: Function, part: Part) -> Iterator[ast.AST]:

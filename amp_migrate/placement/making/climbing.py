@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from amp_migrate.apex.sites import Site
@@ -42,7 +43,11 @@ def climb(
     found = Climb(start or site.statement)
     while not _reaches_all(tree, found.top, uses, whole):
         holder = tree.holder(found.top)
-        if isinstance(holder, ast.If):
+        early = _returning(tree, found.top, uses)
+        if early is not None:
+            found.within.append((early, guard(unit, site, early, positive=False)))
+            found.top = early
+        elif isinstance(holder, ast.If):
             if is_main(holder) and not unit.home.is_attribute(function):
                 break
             if trains and is_spent(unit.project, site, holder, uses):
@@ -76,17 +81,29 @@ def climb(
 
 def _pass_returns(unit: Unit, site: Site, found: Climb) -> None:
     """Leave the tests of a method that return before its object gets a scaler: whoever has the object may use it."""
-    tree = site.module.tree
-    above = tree.block(found.top)[: position(tree, found.top)]
-    for stmt in reversed(above):
+    for stmt in _returns_above(site.module.tree, found.top):
+        if stmt.orelse or not isinstance(stmt.body[-1], ast.Return):
+            return
+        if is_left_once(unit.project, site, stmt):
+            found.once = True
+            return
+        found.within.append((stmt, guard(unit, site, stmt, positive=False)))
+        found.top = stmt
+
+
+def _returns_above(tree: Tree, top: ast.stmt) -> Iterator[ast.If]:
+    """Yield the tests above a statement, in its block, that may return, nearest first."""
+    for stmt in reversed(tree.block(top)[: position(tree, top)]):
         if isinstance(stmt, ast.If) and any(isinstance(n, ast.Return) for n in walk(stmt)):
-            if stmt.orelse or not isinstance(stmt.body[-1], ast.Return):
-                return
-            if is_left_once(unit.project, site, stmt):
-                found.once = True
-                return
-            found.within.append((stmt, guard(unit, site, stmt, positive=False)))
-            found.top = stmt
+            yield stmt
+
+
+def _returning(tree: Tree, top: ast.stmt, uses: list[ast.AST]) -> ast.If | None:
+    """Return the nearest test above a statement that only returns, and hands the scaler back there."""
+    early = next(_returns_above(tree, top), None)
+    if early is None or early.orelse or not isinstance(early.body[-1], ast.Return):
+        return None
+    return early if any(inside(tree, use, early) for use in uses) else None
 
 
 def _trains_in(unit: Unit, loop: ast.For | ast.While | ast.AsyncFor) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from dataclasses import dataclass, replace
 
 from amp_migrate.apex.choices import acts, choices
@@ -12,12 +13,12 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.flow.condition import Condition, as_bool, conjunction, negate
 from amp_migrate.placement.finding.alternatives import has_alternatives
 from amp_migrate.placement.finding.unit import Unit
-from amp_migrate.placement.making.climbing import climb, guard, is_guarded
+from amp_migrate.placement.making.climbing import Climb, climb, guard, is_guarded
 from amp_migrate.placement.making.lasting import set_within
 from amp_migrate.plan.cannot import OutOfReach
 from amp_migrate.project import Function
 from amp_migrate.project.imported import is_main
-from amp_migrate.project.order import dominates, in_branch
+from amp_migrate.project.order import dominates, in_branch, inside, position
 from amp_migrate.project.reach import (
     attributes_set,
     leading_to,
@@ -123,6 +124,30 @@ def _is_set_later(unit: Unit, made: Creation) -> bool:
     )
 
 
+def _refuse_asked_later(unit: Unit, site: Site, found: Climb) -> None:
+    """Raise `Cannot` where what decides on AMP may be set between a test that returns and the initialize behind it."""
+    tree = site.module.tree
+    passed = [holder for holder, _ in found.within if not inside(tree, site.node, holder)]
+    if not passed:
+        return
+    block = tree.block(passed[-1])
+    between = block[position(tree, passed[-1]) + 1 :]
+    taken = itertools.takewhile(lambda stmt: not inside(tree, site.node, stmt), between)
+    arguments = unit.options[site].arguments
+    asked = [
+        arguments[name] for name in ("enabled", "opt_level", "loss_scale") if name in arguments
+    ]
+    asked += [holder.test for holder in passed[:-1]]
+    behind = [stmt for stmt in taken if stmt not in passed]
+    if any(set_within(unit, site.function, stmt, value) for stmt in behind for value in asked):
+        raise OutOfReach(
+            "AMP901",
+            *site.function.at(passed[-1]),
+            "the GradScaler must be there before this returns, and what amp.initialize goes by is set only behind it",
+            "set that above this test, then run again",
+        )
+
+
 def _asks_anew(unit: Unit, made: Creation) -> bool:
     """Tell whether a method that constructors run may run again, where the tests around the initialize ask something else by then."""
     function = made.site.function
@@ -188,6 +213,7 @@ def _creation(
 ) -> Creation:
     trains = site in unit.home.inits.get(function, [])
     found = climb(unit, site, uses, function, start)
+    _refuse_asked_later(unit, site, found)
     outer = [*(condition for _, condition in reversed(found.within)), *_chosen(unit, site)]
     conditions = _conditions(unit, site, outer)
     flags = (

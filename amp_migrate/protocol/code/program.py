@@ -185,7 +185,8 @@ class Program:
         module = self.project.module_of(call)
         classes = self.project.instance_classes(module, call.func.value)
         every = dict.fromkeys(sub for cls in classes for sub in (cls, *cls.subclasses()))
-        found = [(cls, cls.method(call.func.attr)) for cls in every]
+        made = [cls for cls in every if not cls.only_base] or every
+        found = [(cls, cls.method(call.func.attr)) for cls in made]
         reached = self.project.callees(call)
         return [(cls, method) for cls, method in found if method is not None and method in reached]
 

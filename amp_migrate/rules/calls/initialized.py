@@ -9,14 +9,15 @@ from amp_migrate.apex.choices import without_choice
 from amp_migrate.apex.options import Options
 from amp_migrate.apex.sites import Site
 from amp_migrate.facts.constants import is_none
-from amp_migrate.facts.paths import named, path, same
+from amp_migrate.facts.paths import defs, named, path, same, uses
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.finding.several import only_infers, trained_by_none, training_before
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Place
 from amp_migrate.project import Project
-from amp_migrate.project.rounds import graphs
+from amp_migrate.project.order import dominates, inside
+from amp_migrate.project.rounds import graphs, may_follow, runs_before
 from amp_migrate.rules.base import Context
 from amp_migrate.training.origins.meant import may_be_none, never_none, only_looks, taken_apart
 
@@ -100,11 +101,44 @@ def _alias(context: Context, site: Site, options: Options, target: ast.expr) -> 
         return f"{segment(target)} = {result(context, site, options)}"
     put_back = restored(context.unit.project, site, options)
     pairs = [(a, b) for a, b in pairs if not (isinstance(a, ast.Name) and a.id in put_back)]
+    pairs = [pair for pair in pairs if not _is_held(context.unit.project, site, *pair)]
     if not pairs:
         return ""
     left = ", ".join(segment(a) for a, _ in pairs)
     right = ", ".join(segment(b) for _, b in pairs)
     return f"{left} = {right}"
+
+
+def _is_held(project: Project, site: Site, target: ast.expr, value: ast.expr) -> bool:
+    """Tell whether a statement above has given a name what an initialize gave it back, and nothing may have since."""
+    function, tree = site.function, site.module.tree
+    if not isinstance(target, ast.Name | ast.Attribute) or not isinstance(value, ast.Name):
+        return False
+    for stmt in function.own_nodes:
+        if not isinstance(stmt, ast.Assign) or len(stmt.targets) != 1 or stmt is site.statement:
+            continue
+        alike = same(stmt.targets[0], target) and same(stmt.value, value)
+        if alike and dominates(tree, stmt, site.node) and stmt in tree.block(stmt):
+            between = [
+                node
+                for node in function.own_nodes
+                if isinstance(node, ast.Call)
+                and runs_before(project, function, stmt, node)
+                and runs_before(project, function, node, site.statement)
+            ]
+            written = {
+                name
+                for other in function.own_nodes
+                if isinstance(other, ast.stmt) and other is not stmt
+                if not inside(tree, site.statement, other)
+                if may_follow(project, function, other, site.statement)
+                for name in defs(other)
+            }
+            if not any(map(project.callees, between)) and written.isdisjoint(
+                defs(stmt) | uses(value)
+            ):
+                return True
+    return False
 
 
 def _different(tree: Tree, target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:

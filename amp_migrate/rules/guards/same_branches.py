@@ -6,11 +6,15 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from amp_migrate.facts.tree import Tree
-from amp_migrate.plan.model import Drop, Edit, Hoist, ReplaceExpression
+from amp_migrate.plan.model import Drop, Edit, Hoist, Insert, Replace, ReplaceExpression
+from amp_migrate.project.order import position
 from amp_migrate.rules.guards.cleanup import place_of
 from amp_migrate.source.span import Span
 
 _ASKS = (ast.Name, ast.Attribute, ast.BoolOp, ast.UnaryOp, ast.And, ast.Or, ast.Not, ast.Load)
+
+_LOOKS = (*_ASKS, ast.Subscript, ast.Constant, ast.Compare, ast.cmpop)
+_Text = Replace | ReplaceExpression
 
 
 def one_branch(tree: Tree, before: str, edits: list[Edit]) -> list[Edit]:
@@ -37,7 +41,37 @@ def one_branch(tree: Tree, before: str, edits: list[Edit]) -> list[Edit]:
                 goes = [tree.span(stmt) for stmt in (test.orelse if kept == "body" else test.body)]
                 edits = [e for e in edits if not _within(e, goes)]
                 edits.append(Hoist(tree.span(test), kept))
+    return _one_return(tree, edits)
+
+
+def _one_return(tree: Tree, edits: list[Edit]) -> list[Edit]:
+    """Return the edits with those that take away a test which only returns what is returned right behind it, both longer now."""
+    changed = [e for e in edits if isinstance(e, _Text)]
+    for test in tree.nodes(ast.If):
+        rest = tree.block(test)[position(tree, test) + 1 :]
+        alone = len(test.body) == 1 and isinstance(test.body[0], ast.Return) and not test.orelse
+        if not alone or not rest or not isinstance(rest[0], ast.Return) or tree.is_elif(test):
+            continue
+        whole, parts = tree.span(test), [tree.span(test.body[0]), tree.span(rest[0])]
+        own = [e for e in changed if _within(e, parts)]
+        if any(_within(e, parts[:1]) for e in own) and _may_go(tree, test, edits):
+            if list(_edited(tree, test.body, own)) == list(_edited(tree, rest[:1], own)):
+                edits = [e for e in edits if isinstance(e, Insert) or not _within(e, [whole])]
+                edits.append(Drop(whole))
     return edits
+
+
+def _may_go(tree: Tree, test: ast.If, edits: Sequence[Edit]) -> bool:
+    """Tell whether a test only reads a flag, with nothing told beside it, and only expressions of it are edited."""
+    if not all(isinstance(n, _LOOKS) for n in ast.walk(test.test)):
+        return False
+    whole = tree.span(test)
+    others = [e for e in edits if not isinstance(e, _Text)]
+    held = any(
+        _within(e, [whole]) and not (isinstance(e, Insert) and e.span == whole and not e.after)
+        for e in others
+    )
+    return not held and not any("#" in line for line in tree.lines[whole.line - 1 : whole.end_line])
 
 
 def _may_be_one(tree: Tree, test: ast.If, edits: Sequence[Edit]) -> bool:
@@ -62,9 +96,7 @@ def _kept(tree: Tree, test: ast.If, changed: Sequence[ReplaceExpression]) -> str
     return "body" if counts[0] <= counts[1] else "orelse"
 
 
-def _edited(
-    tree: Tree, block: list[ast.stmt], changed: Sequence[ReplaceExpression]
-) -> Iterator[str]:
+def _edited(tree: Tree, block: list[ast.stmt], changed: Sequence[_Text]) -> Iterator[str]:
     """Yield the statements of a block as they read once they are edited."""
     for stmt in block:
         span = tree.span(stmt)
@@ -85,7 +117,7 @@ def _edited(
             yield f"{span}"
 
 
-def _at(edit: ReplaceExpression) -> Span:
+def _at(edit: _Text) -> Span:
     return edit.span
 
 

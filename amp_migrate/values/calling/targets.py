@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from amp_migrate.facts.paths import is_super
-from amp_migrate.modules.model import Class, Function, Module
+from amp_migrate.modules.binding import fits
+from amp_migrate.modules.model import CallSite, Class, Function, Module
 from amp_migrate.values.abstract import concrete
 from amp_migrate.values.expressions import Expressions
 from amp_migrate.values.links.graph import MIDDLE
@@ -54,7 +55,7 @@ class Targets:
             found = (
                 list(self._held(self.nodes.graph.facts(node, MIDDLE))) if node is not None else []
             )
-        return list(dict.fromkeys(found))
+        return [target for target in dict.fromkeys(found) if _may_take(module, func, target)]
 
     def _taken_off(self, module: Module, func: ast.expr) -> int | None:
         """Return the node of any item of a collection that one is taken off to be called: ``acts.pop()()``."""
@@ -126,6 +127,21 @@ class Targets:
         return [Target(method, bound=not method.is_static, receiver=cls) for method in found]
 
 
+def _may_take(module: Module, func: ast.expr, target: Target) -> bool:
+    """Tell whether what is called may be a method of an object: none has it where the call raises for what it is given."""
+    call, method = module.tree.parents.get(func), target.function
+    if (
+        not isinstance(call, ast.Call)
+        or call.func is not func
+        or not isinstance(func, ast.Attribute)
+    ):
+        return True
+    if method is None or method.node is None or not target.bound or target.cls is not None:
+        return True
+    site = CallSite(module.functions[module.tree.module], call, bound=True)
+    return bool(method.node.decorator_list) or fits(site, method)
+
+
 def constructor(cls: Class) -> Target:
     """Return the target of calling a class."""
     return Target(cls.method("__init__"), bound=True, cls=cls)
@@ -133,12 +149,7 @@ def constructor(cls: Class) -> Target:
 
 def reachable(instance: Instance, name: str) -> list[Function]:
     """Return the methods that ``object.name`` may run, for an object of a class or of its subclasses."""
-    own = instance.cls.method(name)
-    found = [own] if own is not None else []
-    if not instance.exact:
-        below = (cls.methods.get(name) for cls in instance.cls.subclasses())
-        found += [method for method in below if method is not None]
-        if own is None and not found:
-            mixed = (cls.method(name) for cls in instance.cls.subclasses())
-            found = [method for method in mixed if method is not None]
-    return concrete(found)
+    classes = [instance.cls] if instance.exact else [instance.cls, *instance.cls.subclasses()]
+    made = [cls for cls in classes if not cls.only_base] or classes
+    found = (cls.method(name) for cls in made)
+    return concrete(method for method in found if method is not None)

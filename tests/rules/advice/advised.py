@@ -1459,6 +1459,16 @@ ADVISED = (
         (("    updater.step()\n    schedule.step()\n    for", "    schedule.step()\n    for"),),
     ),
     Advised(
+        "refused/level_set_behind_an_early_return",
+        "set that above this test",
+        (
+            (
+                '        if not options["half"]:\n            return\n        level = "O1" if options["safe"] else "O0"\n',
+                '        level = "O1" if options["safe"] else "O0"\n        if not options["half"]:\n            return\n',
+            ),
+        ),
+    ),
+    Advised(
         "refused/settings_of_apex_itself",
         "delete this use, then run again",
         (("amp._amp_state.hard_override = True\n", ""),),

@@ -158,7 +158,7 @@ class _Brought:
             ):
                 return [func.value, *given]
             scaler = self._new.program.training.objects.scaler(module, func.value)
-            if scaler is not None:
+            if scaler is not None or self._native.handed_in(function, func.value):
                 return given if func.attr in _OF_SCALER or self._was_set(given) else None
         elif module.scopes.builtin(func) in _TELLS:
             return given

@@ -35,6 +35,14 @@ class Native:
         """Tell whether only the new text has a variable."""
         return self._brought.alone(function, node)
 
+    def handed_in(self, function: Function, node: ast.expr) -> bool:
+        """Tell whether something is a parameter that only the new text has, of a function that no call gives anything."""
+        if not isinstance(node, ast.Name) or not self._brought.alone(function, node):
+            return False
+        bound = list(function.module.scopes.bound(node))
+        called = self._new.project.callers(function)
+        return not called and bool(bound) and all(isinstance(b, ast.arg) for b in bound)
+
     def _is_of(self, function: Function, node: ast.Name | ast.Attribute) -> bool:
         if node not in self._known:
             self._known[node] = False  # for what is set by itself
