@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from amp_migrate.modules.binding import bind, forwards_keywords, forwards_positions
 from amp_migrate.modules.model import CallSite, Function, Module
+from amp_migrate.modules.unpacking import lasts, unpacked
 
 Sites = Mapping[Function, list[CallSite]]
 Beyond = tuple[list[ast.expr], dict[str, ast.expr]]
@@ -41,8 +42,14 @@ def arguments(sites: Sites, site: CallSite, target: Function) -> dict[str, ast.e
         for name, constant in _constants(site.function.module, value):
             if name in target.parameters.names:
                 given.setdefault(name, constant)
+    scopes, free = site.function.module.scopes, target.parameters.positional
+    items = unpacked(scopes, passed.star) if passed.star is not None else []
+    at_once = not isinstance(passed.star, ast.Name)
+    for name, item in zip(free[passed.star_at + site.bound :], items, strict=False):
+        if at_once or lasts(scopes, item):
+            given.setdefault(name, item)
     positions, keywords = forwards_positions(site), forwards_keywords(site)
-    names = target.parameters.positional[passed.star_at + site.bound :] if positions else ()
+    names = free[passed.star_at + site.bound :] if positions else ()
     for extra, named in _beyond(sites, site.function, set()) if positions or keywords else ():
         for name, argument in zip(names, extra, strict=False):
             given.setdefault(name, argument)

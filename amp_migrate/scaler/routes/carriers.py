@@ -14,6 +14,7 @@ from amp_migrate.availability.truths import is_asked
 from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import path, spreads
 from amp_migrate.facts.scopes import global_name
+from amp_migrate.modules.unpacking import unpackings
 from amp_migrate.plan.cannot import Cannot, spoken
 from amp_migrate.project import CallSite, Function, Project, Received
 from amp_migrate.scaler.reach.kept import only_saved
@@ -151,6 +152,13 @@ class Carriers:
             return
         if isinstance(parent, ast.Call) and site.node in parent.args:
             self.passed.append(Passed(site, parent, None))
+            return
+        if isinstance(parent, ast.Tuple | ast.List):
+            calls = unpackings(site.module.scopes, parent) or []
+            passed = [Passed(site, call, None) for call in calls]
+            if not passed or not all(self.receives(item) for item in passed):
+                self._refuse(site)
+            self.passed += passed
             return
         if isinstance(parent, ast.keyword):
             call = tree.parent(parent)
