@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from amp_migrate.facts.paths import called_alone, root, same, stored, tail
 from amp_migrate.facts.tree import Tree
+from amp_migrate.flow.cfg.subject import Fork, is_fork, question, ways
 from amp_migrate.flow.condition import Condition, negate
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.order import Loop, comes_to, in_branch, inside, levels, position
@@ -140,25 +141,25 @@ def cleared_by(stmt: ast.stmt) -> ast.expr | None:
     return func.value if isinstance(func, ast.Attribute) and func.attr == "zero_grad" else None
 
 
-def boundary(step: Step, backward: ast.AST, others: Iterable[Step] = ()) -> ast.If | None:
-    """Return the outermost `if` around a step that a backward in the same loop or function does not share.
+def boundary(step: Step, backward: ast.AST, others: Iterable[Step] = ()) -> Fork | None:
+    """Return the outermost test around a step that a backward in the same loop or function does not share.
 
-    An `if` that steps the optimizer whichever way it goes is no boundary; `others` step it through helpers.
+    One that steps the optimizer whichever way it goes is no boundary; `others` step it through helpers.
     """
-    found: ast.If | None = None
+    found: Fork | None = None
     for level in levels(step.tree, step.anchor):
         if level is step.anchor:
             continue
         if inside(step.tree, backward, level):
             return found
-        if isinstance(level, ast.If) and not _steps_either_way(step, level, others):
+        if is_fork(level) and not _steps_either_way(step, level, others):
             found = level
         if isinstance(level, Loop):
             return None
     return found
 
 
-def waits_by(step: Step, backward: ast.AST, others: Iterable[Step] = ()) -> ast.If | None:
+def waits_by(step: Step, backward: ast.AST, others: Iterable[Step] = ()) -> Fork | None:
     """Return the boundary of a step, or the test behind a backward of its round that leaves the round before the step.
 
     `others` step the optimizer, too.
@@ -178,18 +179,20 @@ def waits_by(step: Step, backward: ast.AST, others: Iterable[Step] = ()) -> ast.
     return None
 
 
-def waiting(step: Step, limit: ast.If) -> list[ast.stmt]:
+def waiting(step: Step, limit: Fork) -> list[ast.stmt]:
     """Return what runs only where a test lets its step run: the branch that steps, or what follows a test that leaves the round."""
     tree = step.tree
     if not inside(tree, step.call, limit):
         return tree.block(limit)[position(tree, limit) + 1 :]
-    return limit.body if in_branch(tree, step.call, limit.body) else limit.orelse
+    yes, no = ways(limit)
+    return yes if in_branch(tree, step.call, yes) else no
 
 
-def asked(tree: Tree, limit: ast.If) -> str:
+def asked(tree: Tree, limit: Fork) -> str:
     """Return what a test asks that a step waits by, turned round where it leaves the round before the step."""
-    text = Condition(None, tree.segment(limit.test))
-    return negate(text).text if isinstance(limit.body[-1], ast.Continue) else text.text
+    asks = question(limit)
+    text = Condition(None, tree.segment(asks) if isinstance(limit, ast.If) else ast.unparse(asks))
+    return negate(text).text if isinstance(ways(limit)[0][-1], ast.Continue) else text.text
 
 
 def outermost_anchor(step: Step, others: Iterable[Step] = ()) -> ast.stmt:
@@ -198,14 +201,15 @@ def outermost_anchor(step: Step, others: Iterable[Step] = ()) -> ast.stmt:
     for level in levels(step.tree, step.anchor):
         if level is step.anchor:
             continue
-        if not isinstance(level, ast.If) or not _steps_either_way(step, level, others):
+        if not is_fork(level) or not _steps_either_way(step, level, others):
             break
         found = level
     return found
 
 
-def _steps_either_way(step: Step, test: ast.If, others: Iterable[Step]) -> bool:
-    other = test.orelse if in_branch(step.tree, step.anchor, test.body) else test.body
+def _steps_either_way(step: Step, test: Fork, others: Iterable[Step]) -> bool:
+    yes, no = ways(test)
+    other = no if in_branch(step.tree, step.anchor, yes) else yes
     own = {
         node
         for stmt in other

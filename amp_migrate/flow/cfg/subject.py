@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TypeGuard
 
 from amp_migrate.facts.paths import variables
 
@@ -10,6 +11,40 @@ _RUNS_CODE = ast.Call | ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom
 
 
 DECIDES = ast.If | ast.While | ast.IfExp | ast.Match
+Fork = ast.If | ast.Match
+"""A statement that goes one of two ways."""
+
+
+def is_fork(node: ast.AST) -> TypeGuard[Fork]:
+    """Tell whether a statement goes one of two ways by one test: an `if`, or a match whose first case alone compares."""
+    if not isinstance(node, ast.Match):
+        return isinstance(node, ast.If)
+    others = node.cases[1:]
+    tests = tests_of_cases(node)
+    wild = all(isinstance(o.pattern, ast.MatchAs) and o.pattern.pattern is None for o in others)
+    unguarded = all(case.guard is None for case in node.cases)
+    return tests[0] is not None and unguarded and wild and len(others) < 2
+
+
+def question(node: Fork) -> ast.expr:
+    """Return what a fork asks: a comparison that nobody wrote where a case stands for it, but for that of a comparison with True."""
+    if isinstance(node, ast.If):
+        return node.test
+    pattern, subject = node.cases[0].pattern, node.subject
+    holds = isinstance(pattern, ast.MatchSingleton) and pattern.value is True
+    return subject if holds and isinstance(subject, ast.Compare) else asked_by(node)[0]
+
+
+def evaluated(node: Fork) -> ast.expr:
+    """Return what a fork evaluates as it is written."""
+    return node.test if isinstance(node, ast.If) else node.subject
+
+
+def ways(node: Fork) -> tuple[list[ast.stmt], list[ast.stmt]]:
+    """Return what runs where the answer is yes, and where it is no."""
+    if isinstance(node, ast.If):
+        return node.body, node.orelse
+    return node.cases[0].body, [stmt for case in node.cases[1:] for stmt in case.body]
 
 
 def asked_by(node: ast.If | ast.While | ast.IfExp | ast.Match) -> list[ast.expr]:

@@ -9,10 +9,16 @@ from typing import NamedTuple
 
 from amp_migrate.facts.below import behind_docstring
 from amp_migrate.facts.paths import stored
+from amp_migrate.flow.cfg.subject import Fork, is_fork
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing
 from amp_migrate.placement.reads.helped import helped
-from amp_migrate.placement.windows.counting import Asked, counts, is_over, leaves_some
+from amp_migrate.placement.windows.counting import (
+    Asked,
+    is_over,
+    leaves_some,
+    waits_to_count,
+)
 from amp_migrate.placement.windows.course import Course
 from amp_migrate.placement.windows.surviving import lost
 from amp_migrate.project import Module, Project
@@ -74,14 +80,18 @@ class Window(NamedTuple):
 
     step: Step
     backward: Backward
-    limit: ast.If
+    limit: Fork
 
 
 def windows(unit: Unit) -> Iterator[Window]:
     """Yield the windows of accumulation, by their steps."""
     for step in unit.steps:
         backward, limit = _window_of(unit, step)
-        if backward is not None and limit is not None and counts(unit, step.function, limit.test):
+        if (
+            backward is not None
+            and limit is not None
+            and waits_to_count(unit, step.function, limit)
+        ):
             yield Window(step, backward, limit)
 
 
@@ -89,21 +99,21 @@ def begins_empty(unit: Unit, window: Window) -> bool:
     """Tell whether another test that counts clears gradients before the first backward of a window."""
     function = window.step.function
     return any(
-        isinstance(up, ast.If) and up is not window.limit and counts(unit, function, up.test)
+        is_fork(up) and up is not window.limit and waits_to_count(unit, function, up)
         for node in clearing(unit.project).nodes(function)
         if runs_before(unit.project, function, node, window.backward.node)
         for up in window.step.tree.ancestors(node)
     )
 
 
-def _window_of(unit: Unit, step: Step) -> tuple[Backward | None, ast.If | None]:
+def _window_of(unit: Unit, step: Step) -> tuple[Backward | None, Fork | None]:
     """Return the backward that runs last before a step that stays, and the test by which that waits for several."""
     called = step.function.node is not None
     backward = backward_before(unit, step, called) if step.call not in unit.gone else None
     return backward, _waits_by(unit, step, backward.node) if backward is not None else None
 
 
-def _waits_by(unit: Unit, step: Step, backward: ast.AST) -> ast.If | None:
+def _waits_by(unit: Unit, step: Step, backward: ast.AST) -> Fork | None:
     """Return the test by which a step waits, where nothing else steps its optimizer the other way."""
     if waits_by(step, backward) is None:
         return None
@@ -135,18 +145,18 @@ def every_micro_batch(unit: Unit) -> Iterator[Zeroing]:
     yield from found.values()
 
 
-def _waiting(unit: Unit) -> Iterator[tuple[Step, ast.If]]:
+def _waiting(unit: Unit) -> Iterator[tuple[Step, Fork]]:
     """Yield the steps that wait for several micro-batches, those by helpers included, with the tests that count."""
     yield from ((step, limit) for step, _, limit in windows(unit))
     for item in helped(unit):
         if not item.alone or item.backward is None:
             continue
         limit = waits_by(item.step, item.backward)
-        if limit is not None and counts(unit, item.step.function, limit.test):
+        if limit is not None and waits_to_count(unit, item.step.function, limit):
             yield item.step, limit
 
 
-def steps_beside(unit: Unit, step: Step, limit: ast.If) -> bool:
+def steps_beside(unit: Unit, step: Step, limit: Fork) -> bool:
     """Tell whether another optimizer steps in rounds in which one does not: what accumulated for it, `update()` would change."""
     loop, together = loop_of(step.tree, limit), waiting(step, limit)
     return any(
@@ -157,14 +167,14 @@ def steps_beside(unit: Unit, step: Step, limit: ast.If) -> bool:
     )
 
 
-def lost_windows(unit: Unit, mended: bool) -> dict[ast.AST, ast.If | None]:
+def lost_windows(unit: Unit, mended: bool) -> dict[ast.AST, Fork | None]:
     """Return the backward passes whose gradients every further one clears, with the test that steps after several.
 
     Only those of the last micro-batch of a window are stepped. `mended`: what `every_micro_batch` finds will be moved.
     Where a helper steps there is no test.
     """
     moved = {z.step.anchor for z in every_micro_batch(unit)} if mended else set()
-    found: dict[ast.AST, ast.If | None] = {}
+    found: dict[ast.AST, Fork | None] = {}
     for step in unit.steps:
         backward, limit = _window_of(unit, step)
         if backward is None or backward.node in found:
@@ -173,7 +183,7 @@ def lost_windows(unit: Unit, mended: bool) -> dict[ast.AST, ast.If | None]:
         waits = _is_matched(step, backward)
         if limit is not None:
             stays = not any(in_branch(step.tree, a, waiting(step, limit)) for a in moved)
-            waits = stays and counts(unit, step.function, limit.test)
+            waits = stays and waits_to_count(unit, step.function, limit)
         if waits and lost(unit, step.function, backward.node, calls):
             found[backward.node] = limit
     for backward in unit.backwards:
@@ -213,10 +223,10 @@ def _is_lost_in_a_helper(unit: Unit, backward: Backward, moved: set[ast.stmt]) -
     return False
 
 
-def _waits(unit: Unit, step: Step, training: ast.AST, asked: Asked = counts) -> bool:
+def _waits(unit: Unit, step: Step, training: ast.AST, asked: Asked = waits_to_count) -> bool:
     """Tell whether a step waits for several runs of what trains in its round, by a test of which that is `asked`."""
     limit = _waits_by(unit, step, training)
-    return limit is not None and asked(unit, step.function, limit.test)
+    return limit is not None and asked(unit, step.function, limit)
 
 
 def backward_before(unit: Unit, step: Step, called: bool = False) -> Backward | None:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from amp_migrate.flow.cfg.subject import Fork
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.placement.windows.skipped import accumulates
@@ -32,7 +33,7 @@ def anchored(unit: Unit, steps: Iterable[Step], unscales: Sequence[Unscale]) -> 
     return found
 
 
-def behind_helper(unit: Unit, step: Step, unscales: Iterable[Unscale]) -> ast.If | None:
+def behind_helper(unit: Unit, step: Step, unscales: Iterable[Unscale]) -> Fork | None:
     """Return the test around a step behind a helper that unscales, which may leave it out and keeps no gradients."""
     for call in unscaling(unit, step.function, unscales):
         if runs_before(unit.project, step.function, call, step.call):

@@ -7,6 +7,7 @@ from functools import partial
 
 from amp_migrate.facts.paths import defs, is_place, same, uses
 from amp_migrate.facts.tree import Tree
+from amp_migrate.flow.cfg.subject import Fork, question
 from amp_migrate.placement.backwards.penalty import place_before
 from amp_migrate.placement.finding.renamed import reached
 from amp_migrate.placement.finding.unit import Unit
@@ -224,11 +225,11 @@ def _unscale(
     result = Across(unit, step, limit, outside).unscale(result, found, elsewhere)
     if not result.moved:
         written = {name for use in outside for name in defs(use.statement)}
-        refuse_kept(unit, step, first, limit, by_norm=bool(written & uses(limit.test)))
+        refuse_kept(unit, step, first, limit, by_norm=bool(written & uses(question(limit))))
     return result
 
 
-def _limit(course: Course, step: Step) -> ast.If | None:
+def _limit(course: Course, step: Step) -> Fork | None:
     """Return the test that lets a step wait for several micro-batches, or leaves it out."""
     backward = course.trained_before(step)
     if backward is None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from amp_migrate.facts.paths import defs, uses
 from amp_migrate.facts.tree import Tree
+from amp_migrate.flow.cfg.subject import Fork, question
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.gradients import Use
 from amp_migrate.placement.reads.reported import (
@@ -52,7 +53,7 @@ class Across:
 
     unit: Unit
     step: Step
-    limit: ast.If
+    limit: Fork
     outside: list[Use]
 
     def unscale(self, result: Unscale, found: list[Use], steps: list[Step]) -> Unscale:
@@ -68,7 +69,7 @@ class Across:
         )
         more = [top for top in tops if does_more(unit, top) or _is_around(top, self.outside)]
         told = more or any(tells(unit, top) for top in tops)
-        if written & uses(limit.test) or (told and not result.accumulates):
+        if written & uses(question(limit)) or (told and not result.accumulates):
             result.outside = limit
             return result
         if more:
@@ -159,11 +160,11 @@ class Across:
         result.guarded = guarded
 
     def _cannot(self, reading: ast.AST, message: str, advice: str) -> Cannot:
-        advice = advice.replace("{test}", ast.unparse(self.limit.test))
+        advice = advice.replace("{test}", ast.unparse(question(self.limit)))
         return Cannot("AMP908", self.step.module, reading, message, advice)
 
 
-def _behind(tree: Tree, limit: ast.If) -> Iterator[ast.stmt]:
+def _behind(tree: Tree, limit: Fork) -> Iterator[ast.stmt]:
     """Yield the statements behind one in its block, then those behind the blocks around it."""
     for level in levels(tree, limit):
         yield from tree.block(level)[position(tree, level) + 1 :]
@@ -197,7 +198,7 @@ def _calls_using(stmt: ast.stmt, names: set[str]) -> list[ast.stmt]:
     return [s for found in inner for s in found] if all(inner) else []
 
 
-def _top(tree: Tree, stmt: ast.stmt, limit: ast.If) -> ast.stmt:
+def _top(tree: Tree, stmt: ast.stmt, limit: Fork) -> ast.stmt:
     """Return the statement to move for a read: what holds it beside the `if`, as far as it runs no backward."""
     block = tree.block(limit)
     top = stmt

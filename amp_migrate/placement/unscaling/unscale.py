@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from amp_migrate.facts.tree import Tree
+from amp_migrate.flow.cfg.subject import Fork
 from amp_migrate.placement.reads.gradients import Use
 from amp_migrate.project import Function
 from amp_migrate.project.order import inside, levels
@@ -40,8 +41,8 @@ class Unscale:
     moved: list[ast.stmt] = field(default_factory=list)
     reports: list[ast.stmt] = field(default_factory=list)
     accumulates: bool = False
-    outside: ast.If | None = None
-    limit: ast.If | None = None
+    outside: Fork | None = None
+    limit: Fork | None = None
     pending: tuple[str, ...] = ()
     guarded: list[ast.stmt] = field(default_factory=list)
     decided: Step | None = None

@@ -6,13 +6,19 @@ import ast
 from collections.abc import Callable
 
 from amp_migrate.facts.paths import defs, path, uses
+from amp_migrate.flow.cfg.subject import Fork, evaluated, question
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function
 from amp_migrate.project.order import inside, loop_of
 from amp_migrate.training.flags.counted import remainders
 from amp_migrate.training.flags.turns import turns
 
-Asked = Callable[[Unit, Function, ast.expr], bool]
+Asked = Callable[[Unit, Function, Fork], bool]
+
+
+def waits_to_count(unit: Unit, function: Function, limit: Fork) -> bool:
+    """Tell whether a boundary counts micro-batches."""
+    return counts(unit, function, question(limit))
 
 
 def counts(unit: Unit, function: Function, test: ast.expr) -> bool:
@@ -20,10 +26,10 @@ def counts(unit: Unit, function: Function, test: ast.expr) -> bool:
     return any(remainders(unit.project, unit.losses.reached, function, test))
 
 
-def is_over(unit: Unit, function: Function, limit: ast.If) -> bool:
+def is_over(unit: Unit, function: Function, limit: Fork) -> bool:
     """Tell whether a test asks for what a loop above it has counted, as where the last window may be short."""
     tree = function.module.tree
-    found = remainders(unit.project, unit.losses.reached, function, limit.test)
+    found = remainders(unit.project, unit.losses.reached, function, question(limit))
     counted = {name for where, n in found if where is function for name in _paths(n.left)}
     setting = [
         loop
@@ -36,21 +42,21 @@ def is_over(unit: Unit, function: Function, limit: ast.If) -> bool:
     return bool(setting) and not any(inside(tree, limit, loop) for loop in setting)
 
 
-def leaves_some(unit: Unit, function: Function, test: ast.expr) -> bool:
-    """Tell whether a test counts micro-batches, and does not hold for what is left in the last round of its loop."""
-    loop = loop_of(function.module.tree, test)
+def leaves_some(unit: Unit, function: Function, limit: Fork) -> bool:
+    """Tell whether a boundary counts micro-batches, and does not hold for what is left in the last round of its loop."""
+    loop, test = loop_of(function.module.tree, limit), evaluated(limit)
     last = loop is not None and turns(unit.project).asks_for_the_last(function.module, loop, test)
-    return counts(unit, function, test) and not last
+    return waits_to_count(unit, function, limit) and not last
 
 
-def restarts(unit: Unit, function: Function, limit: ast.If) -> bool:
+def restarts(unit: Unit, function: Function, limit: Fork) -> bool:
     """Tell whether a window of micro-batches may be cut short: its count begins anew with every epoch.
 
     A count that only grows, over all epochs, cuts none.
     """
     counted = {
         name
-        for where, node in remainders(unit.project, unit.losses.reached, function, limit.test)
+        for where, node in remainders(unit.project, unit.losses.reached, function, question(limit))
         if where is function
         for name in _paths(node.left)
     }
@@ -63,7 +69,7 @@ def _paths(node: ast.expr) -> set[str]:
     return {name for name in found if not any(other.startswith(f"{name}.") for other in found)}
 
 
-def _starts_anew(function: Function, limit: ast.If, name: str) -> bool:
+def _starts_anew(function: Function, limit: Fork, name: str) -> bool:
     tree = function.module.tree
     loops = [up for up in tree.ancestors(limit) if isinstance(up, ast.For | ast.AsyncFor)]
     if name in function.parameters.names or any(name in defs(loop.target) for loop in loops):

@@ -15,6 +15,7 @@ from amp_migrate.project import Function
 from amp_migrate.project.reach import upwards
 from amp_migrate.project.rounds import graph_of, points_of, runs_before, steadily
 from amp_migrate.training.bindings import generators
+from amp_migrate.training.origins.switches import feasible
 from amp_migrate.training.steps import Backward, Step
 
 
@@ -115,7 +116,8 @@ class Course:
             if not loop.body.intersection(here) and not loop.body.isdisjoint(self.trains)
         ]
         given = [point for point in self._graph.points if point.kind is Kind.YIELD]
-        return leads(self._order, here, there, [*self.trains, *entered, *given])
+        paths = feasible(self._unit.project, self.function)
+        return leads(paths, here, there, [*self.trains, *entered, *given])
 
     def is_read_before(self, node: ast.AST, steps: Sequence[Step]) -> bool:
         """Tell whether gradients are read behind a backward and before a step, or before they are cleared without one."""

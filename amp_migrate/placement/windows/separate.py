@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Iterator
 
 from amp_migrate.facts.paths import same
+from amp_migrate.flow.cfg.subject import Fork, question
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing
 from amp_migrate.placement.reads.limited import limited
@@ -62,7 +63,7 @@ def refuse_waiting_beside(unit: Unit) -> None:
                     *step.at,
                     f"{step.text} accumulates gradients over rounds in each of which {other.text} steps, and that "
                     "would change the loss scale under them",
-                    f"step and clear both optimizers under `if {ast.unparse(limit.test)}:`, or both in each round, "
+                    f"step and clear both optimizers under `if {ast.unparse(question(limit))}:`, or both in each round, "
                     "then run again",
                 )
 
@@ -72,7 +73,7 @@ def _is_fed(unit: Unit, backward: Backward, step: Step) -> bool:
     return any(is_one(project, module, o, step.optimizer) for o in backward.optimizers)
 
 
-def _waits_for_rounds(unit: Unit, step: Step, limit: ast.If) -> bool:
+def _waits_for_rounds(unit: Unit, step: Step, limit: Fork) -> bool:
     """Tell whether a test counts the rounds after which an optimizer steps, and is cleared in no other one."""
     clears = [
         node
@@ -82,12 +83,10 @@ def _waits_for_rounds(unit: Unit, step: Step, limit: ast.If) -> bool:
         and is_one(unit.project, step.module, node.value, step.optimizer)
     ]
     within = bool(clears) and all(inside(step.tree, node, limit) for node in clears)
-    return within and counts(unit, step.function, limit.test)
+    return within and counts(unit, step.function, question(limit))
 
 
-def _steps_each_round(
-    unit: Unit, other: Step, step: Step, limit: ast.If, backward: ast.AST
-) -> bool:
+def _steps_each_round(unit: Unit, other: Step, step: Step, limit: Fork, backward: ast.AST) -> bool:
     """Tell whether another optimizer steps in the rounds of a loop in which one waits."""
     if is_one(unit.project, step.module, other.optimizer, step.optimizer):
         return False
@@ -162,7 +161,7 @@ def _accumulated(unit: Unit, function: Function) -> Step | None:
     return None
 
 
-def _zeroes_outside(unit: Unit, function: Function, window: ast.If) -> bool:
+def _zeroes_outside(unit: Unit, function: Function, window: Fork) -> bool:
     """Tell whether gradients are cleared in every call, so that none wait for the next."""
     tree, clears = function.module.tree, clearing(unit.project).nodes(function)
     return any(not inside(tree, node, window) for node in clears)

@@ -7,6 +7,7 @@ import ast
 from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import path
 from amp_migrate.flow import Paths, leads
+from amp_migrate.flow.cfg.subject import Fork, question
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing
 from amp_migrate.placement.steps.leaving import leaves_iteration
@@ -19,22 +20,26 @@ from amp_migrate.project.rounds import graph_of, may_skip, points_of, runs_befor
 from amp_migrate.training.steps import Step
 
 
-def accumulates(unit: Unit, function: Function, stepping: ast.AST, limit: ast.If) -> bool:
+def accumulates(unit: Unit, function: Function, stepping: ast.AST, limit: Fork) -> bool:
     """Tell whether a test around a step waits for several micro-batches: it counts, or gradients outlive it."""
-    return counts(unit, function, limit.test) or survive(unit, function, stepping, limit)
+    return counts(unit, function, question(limit)) or survive(unit, function, stepping, limit)
 
 
 def refuse_kept(
-    unit: Unit, step: Step, first: ast.stmt, limit: ast.If | None, *, by_norm: bool = False
+    unit: Unit, step: Step, first: ast.stmt, limit: Fork | None, *, by_norm: bool = False
 ) -> None:
     """Raise `Cannot` where an iteration that unscales at `first` may skip the step and keep its gradients.
 
     `limit` is the test around the step that gradients are read outside of; `by_norm`: what they are decides it.
     """
     waits = limit is not None and accumulates(unit, step.function, step.anchor, limit)
-    if limit is not None and waits and (counts(unit, step.function, limit.test) or not by_norm):
+    if (
+        limit is not None
+        and waits
+        and (counts(unit, step.function, question(limit)) or not by_norm)
+    ):
         message = "gradients are read on micro-batches that do not step, and can be unscaled only once per step"
-        advice = f"read them inside `if {_counting(unit, step.function, limit.test)}:` and zero them there in any case, then run again"
+        advice = f"read them inside `if {_counting(unit, step.function, question(limit))}:` and zero them there in any case, then run again"
         raise Cannot("AMP908", step.module, limit, message, advice)
     message = f"this may go past {step.text}.step() and keep the gradients, which are unscaled by then, for the next backward"
     if limit is not None and waits:
@@ -54,9 +59,7 @@ def _counting(unit: Unit, function: Function, test: ast.expr) -> str:
     )
 
 
-def leaves_out(
-    step: Step, limit: ast.If, reads: list[ast.stmt], steps: list[Step]
-) -> ast.If | None:
+def leaves_out(step: Step, limit: Fork, reads: list[ast.stmt], steps: list[Step]) -> ast.If | None:
     """Return the outermost test within a boundary that may leave out a step, and stands behind the reads before it.
 
     Where the other way of a test steps the optimizer as well, it leaves nothing out; `steps` are those of the function.

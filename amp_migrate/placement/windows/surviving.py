@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from amp_migrate.flow import Graph, Kind, Point, leads
 from amp_migrate.flow.assumption import NOTHING, Assumption
+from amp_migrate.flow.cfg.subject import Fork, evaluated, ways
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing
@@ -21,18 +22,18 @@ from amp_migrate.training.origins.switches import feasible
 from amp_migrate.training.steps import Backward, Step
 
 
-def survive(unit: Unit, function: Function, stepping: ast.AST, test: ast.If) -> bool:
+def survive(unit: Unit, function: Function, stepping: ast.AST, test: Fork) -> bool:
     """Tell whether gradients that `test` keeps from the step in it are there at the next backward.
 
     `stepping` is the step, or a call that steps. They are where nothing clears them on some way round: so for an
     accumulation boundary, and for a step left out whose gradients stay. Where not every caller is seen, they are too.
     """
     graph = graph_of(unit.project, function)
-    start = graph.within(test.test)
+    start = graph.within(evaluated(test))
     if not start:
         return True
     avoided = list(graph.within(stepping))
-    for branch in (test.body, test.orelse):
+    for branch in ways(test):
         if in_branch(function.module.tree, stepping, branch):
             avoided += [point for stmt in branch for point in graph.within(stmt)]
     return onward(unit, function, start[:1], avoided) is not None

@@ -6,12 +6,13 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 
 from amp_migrate.flow import Graph, Kind, Paths, Point, leads
+from amp_migrate.flow.cfg.subject import Fork, evaluated, is_fork, question, ways
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing, clears
 from amp_migrate.placement.windows.raised import raising
 from amp_migrate.placement.windows.surviving import ending, leaves_out, training
 from amp_migrate.project import CallSite, Function, Module
-from amp_migrate.project.order import inside
+from amp_migrate.project.order import in_branch, inside, levels
 from amp_migrate.project.reach import calls_to
 from amp_migrate.project.rounds import graph_of
 from amp_migrate.training.flags.counted import remainders
@@ -142,10 +143,12 @@ class Uses:
     def _due(self, function: Function, graph: Graph) -> Iterator[tuple[Sequence[Point], Point]]:
         """Yield where the branches with a step begin whose test, before that, lets it wait for several micro-batches."""
         for step in self._steps_of(function):
-            for up, holds in function.module.tree.sides(step.call):
-                branch = up.body if holds else up.orelse
-                if isinstance(branch, list) and self._counts(function, up.test):
-                    yield from ((graph.within(up.test), p) for p in graph.within(branch[0])[:1])
+            tree = function.module.tree
+            for up in filter(is_fork, levels(tree, step.call)):
+                branches = (b for b in ways(up) if in_branch(tree, step.call, b))
+                if (branch := next(branches, None)) and self._counts(function, question(up)):
+                    asked = graph.within(evaluated(up))
+                    yield from ((asked, p) for p in graph.within(branch[0])[:1])
 
     def _counts(self, function: Function, test: ast.expr) -> bool:
         return any(remainders(self._unit.project, self._unit.losses.reached, function, test))
@@ -180,10 +183,16 @@ class Uses:
             callees = self._unit.project.callees(node) if node in calls else ()
             if len(callees) != 1 or self._takes(callees[0]):
                 yield from graph.within(node)
-            around = (up.test for up, _ in function.module.tree.sides(node))
-            for test in (*around, *_leaving(function)):
+            tree = function.module.tree
+            around = (up.test for up, _ in tree.sides(node) if isinstance(up, ast.IfExp))
+            for test in around:
                 if self._counts(function, test):
                     yield from graph.within(test)
+            forks = (fork for fork in levels(tree, node) if is_fork(fork))
+            outer = (fork for fork in forks if not inside(tree, node, evaluated(fork)))
+            for fork in (*outer, *_leaving(function)):
+                if self._counts(function, question(fork)):
+                    yield from graph.within(evaluated(fork))
 
     def _takes(self, function: Function) -> bool:
         """Tell whether a function steps on the gradients that it finds, on every way."""
@@ -268,10 +277,10 @@ class Uses:
         return {call for call in calls if any(map(self._steps_first, callees(call)))}
 
 
-def _leaving(function: Function) -> Iterator[ast.expr]:
-    """Yield the tests of a function behind which a branch leaves its loop or round, or the function."""
+def _leaving(function: Function) -> Iterator[Fork]:
+    """Yield the forks of a function behind which a branch leaves its loop or round, or the function."""
     for node in function.own_nodes:
-        if isinstance(node, ast.If):
-            ends = (block[-1] for block in (node.body, node.orelse) if block)
+        if is_fork(node):
+            ends = (block[-1] for block in ways(node) if block)
             if any(isinstance(end, ast.Continue | ast.Break | ast.Return) for end in ends):
-                yield node.test
+                yield node

@@ -24,6 +24,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.flow.cfg.subject import Fork, question
 from amp_migrate.placement.reads.zeroing import begins_empty, lost_windows, windows
 from amp_migrate.placement.windows.counting import restarts
 from amp_migrate.plan.model import Decision, Status
@@ -39,14 +40,14 @@ def decide(context: Context) -> Iterator[Decision]:
     """Report accumulation boundaries that never step the rest."""
     if not context.settings.enabled(RULE.code):
         return
-    seen: set[ast.If] = set()
+    seen: set[Fork] = set()
     lost = lost_windows(context.unit, context.settings.enabled("AMP201"))
     for window in windows(context.unit):
         step, backward, limit = window
         if limit in seen:
             continue
         seen.add(limit)
-        if isinstance(limit.test, ast.BoolOp) or len(context.unit.steps_of(step.function)) > 1:
+        if isinstance(question(limit), ast.BoolOp) or len(context.unit.steps_of(step.function)) > 1:
             continue
         if not restarts(context.unit, step.function, limit):
             continue
