@@ -149,9 +149,11 @@ def is_touched_elsewhere(project: Project, module: Module, name: str) -> bool:
     """Tell whether a file that some program runs beside one may read or write a variable of it."""
     near = beside(project, module.path) - {module.path}
     others = [m for m in project.modules.values() if m.path in near]
+    wanted = {name, "*"} if any(name in other.tree.text for other in others) else {name}
     return is_handed_on(project.lookup, others, module) or any(
         any(
-            _brings(project, other, node, module, name) for node in other.tree.nodes(ast.ImportFrom)
+            _brings(project, other, node, module, wanted)
+            for node in other.tree.nodes(ast.ImportFrom)
         )
         or any(_is_imported(other, n) for n in other.tree.attributes(name))
         for other in others
@@ -159,10 +161,10 @@ def is_touched_elsewhere(project: Project, module: Module, name: str) -> bool:
 
 
 def _brings(
-    project: Project, file: Module, statement: ast.ImportFrom, module: Module, name: str
+    project: Project, file: Module, statement: ast.ImportFrom, module: Module, wanted: set[str]
 ) -> bool:
-    """Tell whether an import of a file may bring it a variable of a module, under whatever name."""
-    if not any(alias.name in (name, "*") for alias in statement.names):
+    """Tell whether an import of a file may bring it a wanted variable of a module, under whatever name."""
+    if not any(alias.name in wanted for alias in statement.names):
         return False
     source = project.lookup.source(file, statement)
     if isinstance(source, Module):

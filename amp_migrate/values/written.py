@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 
 from amp_migrate.facts.constants import string
-from amp_migrate.facts.paths import LOOKS, imported_name
+from amp_migrate.facts.paths import LOOKS, called_alone, imported_name, same
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.facts.tree import FunctionNode
 from amp_migrate.modules.lookup import Lookup
@@ -38,11 +38,51 @@ def written(
     for key in keys:
         value = _entry(value, key)
     entries = constants(where, value) if value is not None else None
+    more = [] if keys or entries is None else list(_at_once(where, definitions[0][1]))
+    for _, added in more:
+        entries = {**entries, **added} if entries is not None else None
     kept = isinstance(owner, ast.ClassDef) or not is_handed_on(lookup, modules, where)
     if entries is None or not kept or _is_set_by_name(where):
         return None
-    looks = all(_only_looks(at, place, keys) for at, place in _places(modules, name))
+    adding = {place for place, _ in more}
+    places = ((at, place) for at, place in _places(modules, name) if place not in adding)
+    looks = all(_only_looks(at, place, keys) for at, place in places)
     return entries if looks else None
+
+
+def _at_once(module: Module, target: ast.AST) -> Iterator[tuple[ast.expr, _Entries]]:
+    """Yield what the statements right behind an assignment add to the dictionary that it makes, with what names that there."""
+    tree = module.tree
+    if not isinstance(target, ast.expr):
+        return
+    block, made = tree.block(tree.statement(target)), tree.statement(target)
+    for statement in block[block.index(made) + 1 :]:
+        found = _addition(module, statement)
+        if found is None or not same(found[0], target):
+            return
+        yield found
+
+
+def _addition(module: Module, statement: ast.stmt) -> tuple[ast.expr, _Entries] | None:
+    """Return the dictionary to which a statement adds constants, and these; None for one that does anything else."""
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        item = statement.targets[0]
+        key = string(item.slice) if isinstance(item, ast.Subscript) else None
+        if not isinstance(item, ast.Subscript) or key is None:
+            return None
+        value = statement.value
+        return (item.value, {key: value}) if isinstance(value, ast.Constant) else None
+    call = called_alone(statement)
+    if call is None or not isinstance(call.func, ast.Attribute) or call.func.attr != "update":
+        return None
+    named = {item.arg: item.value for item in call.keywords if item.arg is not None}
+    given = [constants(module, argument) for argument in call.args]
+    entries: _Entries = {}
+    for more in (*given, named if len(named) == len(call.keywords) else None):
+        if more is None or not all(isinstance(value, ast.Constant) for value in more.values()):
+            return None
+        entries |= more
+    return call.func.value, entries
 
 
 def constants(module: Module, node: ast.expr) -> _Entries | None:

@@ -237,6 +237,13 @@ def _only_measures(context: Context, region: Region) -> bool:
 _LONGEST = 60
 
 
+def _is_of_syntax(function: Function) -> bool:
+    """Tell whether Python itself calls a method, as `__iter__` of what a loop goes over."""
+    name = function.name
+    special = name.startswith("__") and name.endswith("__")
+    return function.cls is not None and special and name not in ("__init__", "__new__", "__call__")
+
+
 def _left_in_fp32(context: Context, region: Region, callers: Sequence[str] = ()) -> Decision:
     """Say that an evaluation is no longer cast: at all, or where some callers run it that cannot say whether AMP is on."""
     who = spoken(region.function)
@@ -254,6 +261,9 @@ def _left_in_fp32(context: Context, region: Region, callers: Sequence[str] = ())
         more = f" and {plural(len(callers) - 1, 'other function')}" if len(callers) > 1 else ""
         message = f"run by {callers[0]}{more}, this evaluation {ran}: it is not clear there whether AMP is on"
         advice = f"put the call there {cast} to run it as before"
+    elif _is_of_syntax(region.function):
+        message = f"a loop, an index or the like runs {who}, and outside of autocast this evaluation {ran}"
+        advice = f"put what uses its object {cast}"
     elif not is_come_to(context.unit, region.function):
         message = "nothing in the files given runs this function: its forward pass is cast only where what calls it is under autocast"
         advice = f"where it is not, put the call {cast}"
