@@ -6,6 +6,8 @@ import ast
 from dataclasses import dataclass
 
 from amp_migrate.apex.sites import Site
+from amp_migrate.apex.unpacked.entries import entries
+from amp_migrate.apex.unpacked.writes import Entries
 from amp_migrate.facts.constants import is_true
 from amp_migrate.facts.paths import mentions, path, tail
 from amp_migrate.facts.scopes import assigned
@@ -187,11 +189,23 @@ def _arguments(project: Project, site: Site) -> dict[str, ast.expr] | None:
     unpacked = [k.value for k in call.keywords if k.arg is None]
     if any(isinstance(argument, ast.Starred) for argument in call.args):
         return None
-    if not all(_is_empty(project, site, options) for options in unpacked):
-        return None
+    settings: Entries = {}
+    for options in unpacked:
+        known = {} if _is_empty(project, site, options) else _settings(project, site, options)
+        if known is None:
+            return None
+        settings |= known
     named = dict(zip(_NAMES, call.args, strict=False))
     named |= {k.arg: k.value for k in call.keywords if k.arg is not None}
-    return named
+    return named | settings
+
+
+def _settings(project: Project, site: Site, options: ast.expr) -> Entries | None:
+    """Return what is unpacked, where that says by a constant alone which of several losses it is."""
+    found = entries(project, site.module, options, site.call)
+    if found is None or not found.keys() <= {"loss_id"}:
+        return None
+    return found if all(isinstance(value, ast.Constant) for value in found.values()) else None
 
 
 def _is_empty(project: Project, site: Site, options: ast.expr) -> bool:
