@@ -28,6 +28,7 @@ def arguments(case: Case, path: str, text: str, qualname: str, where: str = "") 
         ("def f(a, *rest, **kw): pass", "f(1, 2, x=3)", {"a": "1"}),
         ("def f(a, b): pass", "f(*xs)", {}),
         ("def f(a, b): pass", "f(1, *xs)", {"a": "1"}),
+        ("def f(a, b, c): pass", "f(1, *(x.y, 2))", {"a": "1", "b": "x.y", "c": "2"}),
         ("def f(a, b): pass", "f(1, **kw)", {"a": "1"}),
     ],
 )
@@ -35,6 +36,22 @@ def test_plain_calls(definition: str, call: str, expected: dict[str, str]) -> No
     """Positional and keyword arguments find their parameters."""
     case = Case({"m.py": f"{definition}\n{call}\n"})
     assert arguments(case, "m.py", call, "f") == expected
+
+
+@pytest.mark.parametrize(
+    ("held", "expected"),
+    [
+        ("xs = (amp, 2)", {"a": "amp", "b": "2"}),
+        ("xs = [y, amp]", {"b": "amp"}),
+        ("xs = amp, *ys", {}),
+        ("xs = (amp, 2)\nprint(xs)", {}),
+        ("xs = (amp, 2)\nxs = (2, 3)", {}),
+    ],
+)
+def test_a_collection_that_is_only_unpacked(held: str, expected: dict[str, str]) -> None:
+    """What it holds reaches the parameters, as far as that is the same where the call stands."""
+    text = f"from apex import amp\ny = 1\ny = 2\ndef f(a, b): pass\n{held}\nf(*xs)\n"
+    assert arguments(Case({"m.py": text}), "m.py", "f(*xs)", "f") == expected
 
 
 def test_bound_calls_skip_the_receiver() -> None:
