@@ -149,7 +149,7 @@ def is_touched_elsewhere(project: Project, module: Module, name: str) -> bool:
     """Tell whether a file that some program runs beside one may read or write a variable of it."""
     near = beside(project, module.path) - {module.path}
     others = [m for m in project.modules.values() if m.path in near]
-    wanted = {name, "*"} if any(name in other.tree.text for other in others) else {name}
+    wanted = {name, "*"} if any(_names(other, name) for other in others) else {name}
     return is_handed_on(project.lookup, others, module) or any(
         any(
             _brings(project, other, node, module, wanted)
@@ -158,6 +158,16 @@ def is_touched_elsewhere(project: Project, module: Module, name: str) -> bool:
         or any(_is_imported(other, n) for n in other.tree.attributes(name))
         for other in others
     )
+
+
+def _names(module: Module, name: str) -> bool:
+    """Tell whether a file names something by a name, as a variable, an attribute, an import or a string."""
+    tree = module.tree
+    if name not in tree.text:
+        return False
+    imported = (word for alias in tree.nodes(ast.alias) for word in (alias.name, alias.asname))
+    named = any(node.id == name for node in tree.nodes(ast.Name)) or name in imported
+    return named or any(tree.attributes(name)) or tree.says(name)
 
 
 def _brings(
