@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from amp_migrate.modules.binding import bind, forwards_keywords, forwards_positions
 from amp_migrate.modules.model import CallSite, Function, Module
-from amp_migrate.modules.unpacking import lasts, unpacked
+from amp_migrate.values.unpacking import lasts, unpacked
 
 Sites = Mapping[Function, list[CallSite]]
 Beyond = tuple[list[ast.expr], dict[str, ast.expr]]

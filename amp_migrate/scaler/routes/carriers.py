@@ -14,11 +14,11 @@ from amp_migrate.availability.truths import is_asked
 from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import path, spreads
 from amp_migrate.facts.scopes import global_name
-from amp_migrate.modules.unpacking import unpackings
 from amp_migrate.plan.cannot import Cannot, spoken
 from amp_migrate.project import CallSite, Function, Project, Received
 from amp_migrate.scaler.reach.kept import only_saved
 from amp_migrate.scaler.routes.tested import Blank, Tested, tested
+from amp_migrate.values.unpacking import unpackings
 
 _CONTAINERS = ("dict", "list", "set", "tuple", "frozenset", "zip")
 _TESTS = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.If, ast.IfExp, ast.Assert, ast.While)
