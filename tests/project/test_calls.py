@@ -80,13 +80,21 @@ HIERARCHY = {
 
 
 def test_calls_through_a_hierarchy_over_files() -> None:
-    """A call on self reaches overriding methods; one on a known object reaches its class's own."""
+    """A call on self reaches what objects that are made have; one on a known object reaches its class's own."""
     case = Case(HIERARCHY)
-    assert case.callees("base.py", "self.step(batch)") == {"Base.step", "Gan.step"}
+    assert case.callees("base.py", "self.step(batch)") == {"Gan.step"}
     assert case.callees("main.py", "self.trainer.step(one)") == {"Gan.step"}
     assert case.callees("main.py", "self.trainer.fit(loader)") == {"Base.fit"}
     assert case.callees("gan.py", "super().step(batch)") == {"Base.step"}
     assert case.callees("gan.py", "super().__init__(model)") == {"Base.__init__"}
+
+
+def test_calls_on_self_where_objects_of_the_base_are_made_as_well() -> None:
+    """A call on self reaches overriding methods and those of the base, also where a table may make it."""
+    for made in ("Base(net)", "KINDS = {'base': Base}", "getattr(base, kind)(net)"):
+        more = f"import base\nfrom base import Base\n{made}\n"
+        case = Case({**HIERARCHY, "more.py": more})
+        assert case.callees("base.py", "self.step(batch)") == {"Base.step", "Gan.step"}
 
 
 def test_family_and_its_callers() -> None:
