@@ -17,7 +17,7 @@ R = TypeVar("R")
 
 _RUNS = 8
 _SHARE = 20
-_MUCH = 2_000_000  # objects
+_MUCH = 6_000_000  # objects, about a gigabyte
 
 _work: tuple[Callable[[Any], Any], Sequence[Any]] | None = None
 
