@@ -298,3 +298,21 @@ def test_nothing_false_is_said(name: str) -> None:
     said = [f for f in findings if f.status not in (Status.MIGRATED, Status.ROUTINE)]
     assert not [f.message for f in said if f.code == code or f.status is Status.LEFT]
     assert any(o.after not in (None, o.before.text) for o in result.outcomes)
+
+
+@pytest.mark.parametrize(
+    ("held", "cleared"),
+    [
+        ("clear = optimizer.zero_grad", "clear()"),
+        ("resets = [optimizer.zero_grad]", "[reset() for reset in resets]"),
+        ("resets = {'all': model.zero_grad}", "resets['all']()"),
+    ],
+)
+def test_no_zero_grad_is_missing_where_something_holds_the_method(held: str, cleared: str) -> None:
+    """What calls it is not always seen, so gradients are not said to pile up."""
+    loop = LOOP.replace("optimizer.zero_grad()", cleared)
+    text = f"{HEAD}{MADE}{INITIALIZED}{held}\n{loop}"
+    source = Source.from_bytes("train.py", text.encode())
+    codes = {f.code for f in migrate([source], Settings()).plan.findings()}
+    assert codes
+    assert "AMP204" not in codes
