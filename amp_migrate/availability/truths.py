@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from amp_migrate.facts.scopes import ScopeNode, assigned
 from amp_migrate.project import Function, Module, Project
+from amp_migrate.project.programs import is_touched_elsewhere
 from amp_migrate.project.reach import where_read
 
 _BRANCHES = (ast.If, ast.While, ast.IfExp, ast.Assert)
@@ -58,14 +59,10 @@ class _Asking:
         if any(assigned(module.tree, b) is not value for b in module.scopes.bound(target)):
             return False
         owner = module.scopes.owner(target)
-        taken = owner is module.tree.module and self._is_taken(module, target.id)
+        taken = owner is module.tree.module and is_touched_elsewhere(
+            self._project, module, target.id
+        )
         return not taken and self._read(module, owner, target.id)
-
-    def _is_taken(self, module: Module, name: str) -> bool:
-        """Tell whether another file may take a variable from the top level of one."""
-        imports = self._project.nodes(ast.ImportFrom)
-        by_name = any(alias.name in (name, "*") for _, node in imports for alias in node.names)
-        return by_name or any(m is not module for m, _ in where_read(self._project, name))
 
     def _returned(self, function: Function) -> bool:
         """Tell the same of what all calls of a function give."""

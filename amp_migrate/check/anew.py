@@ -17,7 +17,7 @@ from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.project import Function
 from amp_migrate.project.reach import of_new_objects
 from amp_migrate.protocol.certain.memory import CertainMemory
-from amp_migrate.protocol.code.programs import Span
+from amp_migrate.protocol.code.span import Span
 from amp_migrate.protocol.faults import Breach, Fault, Place
 from amp_migrate.protocol.machine import Moved, Unmoved
 from amp_migrate.protocol.run.blind import Search

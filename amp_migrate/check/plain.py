@@ -15,7 +15,6 @@ from amp_migrate.check.flags import Flag, Flags, read_by
 from amp_migrate.check.gradients.scaled import scaled_now
 from amp_migrate.project import Function
 from amp_migrate.protocol.certain.memory import CertainMemory
-from amp_migrate.protocol.code.programs import Span
 from amp_migrate.protocol.faults import Place
 from amp_migrate.protocol.run.blind import Search
 
@@ -83,7 +82,7 @@ def _is_reset(
         add(found, USED, [Flag(function, backward)])
         program = old.program.of_events(found)
         search = Search(program, CertainMemory(program))
-        return bool(search.run(AnewMachine(stale=True), Span(program.entries)).breached())
+        return bool(search.run(AnewMachine(stale=True), program.span).breached())
     return False
 
 

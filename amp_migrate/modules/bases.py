@@ -18,17 +18,20 @@ _BY_NAME = IMPORTERS | {"eval", "exec", "getattr", "globals", "locals", "vars"}
 _ASKS = frozenset({"isinstance", "issubclass", "super"})
 
 
-def note_bases(modules: Iterable[Module], lookup: Lookup) -> None:
-    """Note of every class with subclasses that are made whether it is never made itself."""
+def only_bases(modules: Iterable[Module], lookup: Lookup) -> frozenset[Class]:
+    """Return the classes with subclasses that are made, which are never made themselves."""
     modules = list(modules)
     classes = [cls for module in modules for cls in module.classes.values()]
     related = [cls for cls in classes if cls.children or cls.bases]
     if not any(cls.children for cls in related):
-        return
+        return frozenset()
     made = _made(modules, lookup, related)
-    for cls in related:
-        if cls not in made and not cls.node.decorator_list and cls.children:
-            cls.only_base = any(sub in made for sub in cls.subclasses())
+    return frozenset(
+        cls
+        for cls in related
+        if cls not in made and not cls.node.decorator_list
+        if any(sub in made for sub in cls.subclasses())
+    )
 
 
 def _made(modules: list[Module], lookup: Lookup, classes: list[Class]) -> set[Class]:

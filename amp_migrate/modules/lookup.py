@@ -7,12 +7,13 @@ import builtins
 import posixpath
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from types import MappingProxyType
 
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import tail
 from amp_migrate.facts.scopes import ScopeNode, assigned
-from amp_migrate.modules.bases import note_bases
+from amp_migrate.modules.bases import only_bases
 from amp_migrate.modules.itself import asked_of, imports
 from amp_migrate.modules.layout import Folder, Layout
 from amp_migrate.modules.model import Class, Function, Module
@@ -94,7 +95,17 @@ class Lookup:
         """Give every class its bases, and every base its children; what names mean stays from then on."""
         link_classes(self.modules.values(), self)
         self._linked = True
-        note_bases(self.modules.values(), self)
+
+    @cached_property
+    def _only_bases(self) -> frozenset[Class]:
+        """The classes that programs only derive from."""
+        return only_bases(self.modules.values(), self)
+
+    def made(self, classes: list[Class]) -> list[Class]:
+        """Return those of some classes that objects may be of: not the ones that programs only derive from, if others are left."""
+        if len(classes) < 2:
+            return classes
+        return [cls for cls in classes if cls not in self._only_bases] or classes
 
     def called(self, module: Module, call: ast.Call) -> str:
         """Return the last name of what a call calls, by which it was imported; "" where it has none."""

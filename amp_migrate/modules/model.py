@@ -184,10 +184,7 @@ class Anonymous(Function):
 
 @dataclass(eq=False, repr=False)
 class Class:
-    """A class; `external_bases` are the dotted names of the bases that the project does not define.
-
-    `only_base`: the project makes objects of subclasses, and none of the class itself.
-    """
+    """A class; `external_bases` are the dotted names of the bases that the project does not define."""
 
     module: Module
     node: ast.ClassDef
@@ -196,7 +193,6 @@ class Class:
     external_bases: tuple[str, ...] = ()
     methods: dict[str, Function] = field(default_factory=dict)
     children: list[Class] = field(default_factory=list)
-    only_base: bool = False
     _order: tuple[Class, ...] = ()
 
     @property

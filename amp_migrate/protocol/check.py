@@ -11,16 +11,17 @@ from amp_migrate.project import Class, Function, Project
 from amp_migrate.project.once import once
 from amp_migrate.project.programs import number_of
 from amp_migrate.protocol.binding import unbound
-from amp_migrate.protocol.calls.emptied import emptied
 from amp_migrate.protocol.calls.receivers import Receivers
 from amp_migrate.protocol.casts import CastMachine, Inside, ObjectMachine, PartMachine
+from amp_migrate.protocol.certain.emptied import emptied
 from amp_migrate.protocol.certain.known import Known
 from amp_migrate.protocol.certain.memory import CertainMemory
 from amp_migrate.protocol.certain.on import OnMemory
 from amp_migrate.protocol.certain.remade import RemadeMachine
 from amp_migrate.protocol.code.lifetimes import Lifetimes
 from amp_migrate.protocol.code.program import Program, program_of
-from amp_migrate.protocol.code.programs import Programs, Span
+from amp_migrate.protocol.code.programs import Programs
+from amp_migrate.protocol.code.span import Span
 from amp_migrate.protocol.faults import Breach, Fault, Place
 from amp_migrate.protocol.gradients import GradientMachine, waits_unscaled
 from amp_migrate.protocol.placeholder import replaced, stale
@@ -137,7 +138,7 @@ def _casts(program: Program, memory: Memory, search: Search) -> Iterator[Fault]:
     The parts of networks that a method runs without gradients and with them, in a block of its caller, are among it.
     """
     parts = _parts(program)
-    anyhow = search.anyhow(CastMachine(), Span(program.entries))
+    anyhow = search.anyhow(CastMachine(), program.span)
     homes = {breach.key.function for breach in anyhow.breached()}
     within = cache(lambda method: _in_parts(search, method, parts))
     for method in _unseen(program, parts):

@@ -12,7 +12,6 @@ from amp_migrate.project import Function, Module
 from amp_migrate.protocol.binding import Variable
 from amp_migrate.protocol.certain.memory import CertainMemory
 from amp_migrate.protocol.code.program import Program
-from amp_migrate.protocol.code.programs import Span
 from amp_migrate.protocol.faults import Breach, Fault, Place
 from amp_migrate.protocol.machine import Moved, Unmoved
 from amp_migrate.protocol.run.blind import Search
@@ -57,7 +56,7 @@ def _kept_by_others(program: Program, found: _Placeholders) -> Iterator[Fault]:
         happening = found.handed(name)
         if any(e.kind is _GIVEN for held in happening.values() for (e,) in held.values()):
             own = program.of_events(happening)
-            yield from Search(own, CertainMemory(own)).run(_Kept(), Span(own.entries)).faults()
+            yield from Search(own, CertainMemory(own)).run(_Kept(), own.span).faults()
 
 
 def replaced(program: Program) -> frozenset[int]:

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from protocol.seeded_programs import Seeded, seeded
 
-from amp_migrate.protocol.code.programs import Span
+from amp_migrate.protocol.code.span import Span
 from amp_migrate.protocol.machine import Machine
 from amp_migrate.protocol.run.blind import Search
 from amp_migrate.protocol.run.solve import Run

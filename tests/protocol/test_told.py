@@ -8,7 +8,6 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.project import build
 from amp_migrate.protocol.casts import CastMachine
 from amp_migrate.protocol.code.program import program_of
-from amp_migrate.protocol.code.programs import Span
 from amp_migrate.protocol.faults import Breach
 from amp_migrate.protocol.run.blind import Search
 from amp_migrate.protocol.run.memory import Memory
@@ -61,8 +60,8 @@ def test_a_run_that_tells_paths_apart_begins_where_a_breach_is_reached(
     text = _TEXT.replace("{around}", around).replace("{more}", more)
     program = program_of(build({"train.py": Tree("train.py", text)}))
     search = Search(program, Memory(program))
-    anyhow = search.anyhow(CastMachine(), Span(program.entries))
+    anyhow = search.anyhow(CastMachine(), program.span)
     homes = [breach.key.function for breach in anyhow.breached()]
     assert {function.qualname for function, _ in anyhow.leading_to(homes).entries} == begun
-    shown = search.run(CastMachine(), Span(program.entries)).faults()
+    shown = search.run(CastMachine(), program.span).faults()
     assert [fault.breach for fault in shown] == [Breach.CAST_BACKWARD] * bool(begun)

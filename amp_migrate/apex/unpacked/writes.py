@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from amp_migrate.facts.constants import number, string
+from amp_migrate.facts.paths import same
 from amp_migrate.facts.tree import FunctionNode
 from amp_migrate.flow import Graph, Order, Point, Root, build
 from amp_migrate.project import Module
@@ -63,11 +64,11 @@ def common(given: list[Entries | None]) -> Entries:
     known = [entries for entries in given if entries is not None]
     if not known or len(known) < len(given) or any(e.keys() != known[0].keys() for e in known):
         raise Unread
-    same = {key for key in known[0] if len({ast.dump(entries[key]) for entries in known}) == 1}
+    alike = {key for key in known[0] if all(same(known[0][key], e[key]) for e in known[1:])}
     asked = {key for key in known[0] if any(isinstance(e[key], ast.Call) for e in known)}
     varied = {key: SOMETIMES if key in asked else VARIES for key in known[0]}
     return {
-        key: value if key in same and isinstance(value, ast.Constant) else varied[key]
+        key: value if key in alike and isinstance(value, ast.Constant) else varied[key]
         for key, value in known[0].items()
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 
 from amp_migrate.apex.apart import elements
 from amp_migrate.apex.sites import Site
@@ -91,7 +92,9 @@ def evaluations(unit: Unit) -> list[Region]:
     return merged([through(unit, r) for r in apart])
 
 
-def _at_calls(unit: Unit, module: Module, node: ast.Call, taken: set[ast.AST]) -> list[Region]:
+def _at_calls(
+    unit: Unit, module: Module, node: ast.Call, taken: AbstractSet[ast.AST]
+) -> list[Region]:
     """Return the regions of a forward: where it stands, or where the lambda that holds it is called."""
     return [
         region_of(unit, where, where.tree.statement(call))
@@ -105,7 +108,7 @@ def _at_calls(unit: Unit, module: Module, node: ast.Call, taken: set[ast.AST]) -
     ]
 
 
-def _through_helpers(unit: Unit, taken: set[ast.AST], models: set[int]) -> list[Region]:
+def _through_helpers(unit: Unit, taken: AbstractSet[ast.AST], models: set[int]) -> list[Region]:
     """Return the evaluation calls of helpers that training wraps at the call."""
     helpers = {
         callee
@@ -124,7 +127,7 @@ def _through_helpers(unit: Unit, taken: set[ast.AST], models: set[int]) -> list[
     ]
 
 
-def _beside_training(unit: Unit, taken: set[ast.AST]) -> list[Region]:
+def _beside_training(unit: Unit, taken: AbstractSet[ast.AST]) -> list[Region]:
     """Return the forwards of other networks, as a teacher, in the functions that train: O1 cast them too."""
     functions = dict.fromkeys(function for function, _ in unit.trained())
     return [

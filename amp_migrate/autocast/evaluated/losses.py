@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 
 from amp_migrate.autocast import bce
 from amp_migrate.autocast.evaluated.inference import run_by, without_gradients
@@ -158,7 +159,7 @@ def _factors(project: Project, module: Module, node: ast.AST) -> list[ast.expr]:
     return kept(project, (_factors, node), lambda: [*products.factors(module, node)])
 
 
-def _with_its_input(function: Function, stmt: ast.stmt, held: set[ast.AST]) -> Region:
+def _with_its_input(function: Function, stmt: ast.stmt, held: AbstractSet[ast.AST]) -> Region:
     """Return a loss from the first statement of its block on that computes in fp32 what it is given."""
     tree = function.module.tree
     block = tree.block(stmt)
@@ -210,7 +211,7 @@ def losses_of_results(
     unit: Unit,
     regions: list[Region],
     region_of: Callable[[Unit, Module, ast.stmt], Region],
-    taken: set[ast.AST],
+    taken: AbstractSet[ast.AST],
 ) -> list[Region]:
     """Return where a loss is computed of what a function returns that runs an evaluation forward.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 
 from amp_migrate.apex.sites import Kind
 from amp_migrate.autocast.evaluated.evaluation import region_of
@@ -76,7 +77,9 @@ def _stands_alone(unit: Unit, module: Module, node: ast.Call) -> bool:
     return feeds_nothing(unit, module, node)
 
 
-def _is_under(unit: Unit, function: Function, taken: set[ast.AST], trained: set[Function]) -> bool:
+def _is_under(
+    unit: Unit, function: Function, taken: AbstractSet[ast.AST], trained: AbstractSet[Function]
+) -> bool:
     """Tell whether a function runs in the blocks of what trains alone."""
     calls = unit.project.callers(function)
     return bool(calls) and all(s.call in taken or s.function in trained for s in calls)
@@ -89,7 +92,9 @@ def _trains(unit: Unit, module: Module, func: ast.expr) -> bool:
     return any(trains & reachable(unit.project, f) for f in forwards)
 
 
-def _run(unit: Unit, module: Module, call: ast.Call, taken: set[ast.AST]) -> ast.expr | None:
+def _run(
+    unit: Unit, module: Module, call: ast.Call, taken: AbstractSet[ast.AST]
+) -> ast.expr | None:
     """Return the network that a call is the forward pass of, by itself or by a method, if that runs what is not `taken`."""
     func = call.func
     if is_network(unit, module, func):
@@ -104,7 +109,7 @@ def _run(unit: Unit, module: Module, call: ast.Call, taken: set[ast.AST]) -> ast
     return func.value if used and not unit.project.callees(call) else None
 
 
-def _runs_parts(unit: Unit, call: ast.Call, taken: set[ast.AST]) -> bool:
+def _runs_parts(unit: Unit, call: ast.Call, taken: AbstractSet[ast.AST]) -> bool:
     """Tell whether a call runs a method of the project that runs networks, as the layers of its own, outside of `taken`."""
 
     def calls(function: Function) -> Iterator[ast.Call]:

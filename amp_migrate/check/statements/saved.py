@@ -13,7 +13,7 @@ from amp_migrate.facts.mark import Mark
 from amp_migrate.facts.paths import tail
 from amp_migrate.project import Function
 from amp_migrate.protocol.certain.memory import CertainMemory
-from amp_migrate.protocol.code.programs import Span
+from amp_migrate.protocol.code.span import Span
 from amp_migrate.protocol.faults import Breach
 from amp_migrate.protocol.machine import Moved, Unmoved
 from amp_migrate.protocol.run.blind import Search

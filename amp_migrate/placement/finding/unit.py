@@ -15,6 +15,7 @@ from amp_migrate.availability.flags import not_bools, numbers
 from amp_migrate.facts.below import every
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.imported import Coming, coming
+from amp_migrate.project.once import kept
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.scaler.home import Home
 from amp_migrate.training.forwards.forwards import Forwards
@@ -88,17 +89,27 @@ class Unit:
         yield from parts_of(self.regions)
         yield from self.inlined
 
-    def trained_nodes(self) -> set[ast.AST]:
+    def trained_nodes(self) -> frozenset[ast.AST]:
         """Return all nodes that run under casts for a training, nested functions included."""
-        return {node for _, part in self.trained() for node in every(part)}
+        parts = tuple(self.trained())
+
+        def nodes() -> frozenset[ast.AST]:
+            return frozenset(node for _, part in parts for node in every(part))
+
+        return kept(self.project, (every, parts), nodes)
 
     def trained_calls(self) -> Iterator[tuple[Module, ast.Call]]:
         """Yield the calls that run under casts for a training, each with its file."""
         return calls_of(self.trained())
 
-    def trained_below(self) -> set[Function]:
+    def trained_below(self) -> frozenset[Function]:
         """Return the functions that those calls run, directly or not."""
-        return run_by(self.project, self.trained_calls())
+        parts = tuple(self.trained())
+
+        def functions() -> frozenset[Function]:
+            return frozenset(run_by(self.project, calls_of(parts)))
+
+        return kept(self.project, (run_by, parts), functions)
 
     def of(self, *kinds: Kind) -> Iterator[Site]:
         """Yield the sites of some kinds, in source order."""

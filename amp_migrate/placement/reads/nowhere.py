@@ -73,7 +73,7 @@ def hands_on_clearing(unit: Unit) -> bool:
     alive = _Alive(unit)
     modules = (m for m in unit.project.modules.values() if _names_clearing(m))
     return any(
-        alive.clears(node) and isinstance(node.ctx, ast.Load) and not _is_called(module, node)
+        alive.clears(node) and isinstance(node.ctx, ast.Load) and module.tree.call_of(node) is None
         for module in modules
         for node in module.tree.nodes(ast.Attribute)
     )
@@ -81,11 +81,6 @@ def hands_on_clearing(unit: Unit) -> bool:
 
 def _names_clearing(module: Module) -> bool:
     return any(word in module.tree.text for word in MAY_CLEAR)
-
-
-def _is_called(module: Module, node: ast.expr) -> bool:
-    up = module.tree.parent(node)
-    return isinstance(up, ast.Call) and up.func is node
 
 
 class _Alive:

@@ -14,11 +14,11 @@ from amp_migrate.placement.reads.clearing import clears
 from amp_migrate.placement.reads.early import before_step
 from amp_migrate.placement.reads.gradients import Use
 from amp_migrate.placement.reads.zeroing import is_zero_grad
+from amp_migrate.placement.unscaling.taken import taken
 from amp_migrate.project import Function
 from amp_migrate.project.order import Loop, beside, comes_to, exclusive, inside, levels, position
 from amp_migrate.project.reach import calls_to
 from amp_migrate.project.rounds import may_follow, runs_before
-from amp_migrate.protocol.certain.taken import taken
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.events import Kind
 from amp_migrate.training.steps import Step, backward_of, children_of

@@ -17,7 +17,8 @@ from amp_migrate.protocol.certain.optimizers import Parts, Served, served
 from amp_migrate.protocol.certain.remade import RemadeMachine
 from amp_migrate.protocol.certain.unbound import unbound
 from amp_migrate.protocol.code.program import Program
-from amp_migrate.protocol.code.programs import Programs, Span
+from amp_migrate.protocol.code.programs import Programs
+from amp_migrate.protocol.code.span import Span
 from amp_migrate.protocol.faults import Breach
 from amp_migrate.protocol.machine import Machine
 from amp_migrate.protocol.run.blind import Search
@@ -96,7 +97,7 @@ class Reading:
 
     def _casts(self, search: Search) -> Iterator[Shown]:
         """Yield what autocast blocks meet; objects are told apart only where something may be met without."""
-        anyhow = search.anyhow(CertainCasts(), Span(self.program.entries))
+        anyhow = search.anyhow(CertainCasts(), self.program.span)
         if homes := {breached.key.function for breached in anyhow.breached()}:
             machine = CertainObjects(Receivers(self.program))
             yield from self._run(machine, search, anyhow.leading_to(homes))

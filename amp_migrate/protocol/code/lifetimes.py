@@ -11,7 +11,7 @@ from amp_migrate.facts.paths import MUTATORS, all_given, tail
 from amp_migrate.project import Function
 from amp_migrate.project.reach import reachable
 from amp_migrate.protocol.code.program import Program
-from amp_migrate.protocol.code.programs import Span
+from amp_migrate.protocol.code.span import Span
 from amp_migrate.training.events import Event, Kind
 from amp_migrate.values.links.onward import Onward
 
@@ -28,6 +28,7 @@ class Lifetimes:
         self._program = program
         self._project = program.project
         self._held: dict[int, Onward] = {}
+        self._kept: dict[Function, list[ast.expr]] = {}
 
     def begins(self, number: int, span: Span) -> bool:
         """Tell whether programs come to all that makes an optimizer by calls in sight: until then there is none."""
@@ -70,9 +71,14 @@ class Lifetimes:
         """Tell whether something that a function runs may keep the optimizer, or give it to code out of sight."""
         return any(
             any(_takes(event, number) for event in self._happening(function))
-            or any(self._has(function, part, number) for part in _keeping(function))
+            or any(self._has(function, part, number) for part in self._keeping(function))
             for function in {home, *reachable(self._project, home)}
         )
+
+    def _keeping(self, function: Function) -> list[ast.expr]:
+        if function not in self._kept:
+            self._kept[function] = list(_keeping(function))
+        return self._kept[function]
 
     def _happening(self, function: Function) -> Iterator[Event]:
         for events in self._program.training.of(function).values():

@@ -15,6 +15,7 @@ from amp_migrate.project import Anonymous, Class, Function, Project
 from amp_migrate.project.once import once
 from amp_migrate.protocol.calls.called import GIVES_ITEMS, Calls
 from amp_migrate.protocol.code.exceptions import Exceptions
+from amp_migrate.protocol.code.span import Entry, Span
 from amp_migrate.training.bindings import generators
 from amp_migrate.training.contexts import Choice, Context, choice, context, decorated
 from amp_migrate.training.events import Event, Kind
@@ -185,7 +186,7 @@ class Program:
         module = self.project.module_of(call)
         classes = self.project.instance_classes(module, call.func.value)
         every = dict.fromkeys(sub for cls in classes for sub in (cls, *cls.subclasses()))
-        made = [cls for cls in every if not cls.only_base] or every
+        made = self.project.lookup.made([*every])
         found = [(cls, cls.method(call.func.attr)) for cls in made]
         reached = self.project.callees(call)
         return [(cls, method) for cls, method in found if method is not None and method in reached]
@@ -246,7 +247,7 @@ class Program:
                 yield site.function
 
     @cached_property
-    def entries(self) -> tuple[tuple[Function, bool], ...]:
+    def entries(self) -> tuple[Entry, ...]:
         """The functions where programs begin, and whether code out of reach calls them."""
         found = [
             (f, f.node is not None)
@@ -256,6 +257,11 @@ class Program:
             or not any(h in self.relevant for h in self.calls.holders(f) if h is not f)
         ]
         return tuple(sorted(found, key=lambda item: (item[0].module.path, item[0].qualname)))
+
+    @property
+    def span(self) -> Span:
+        """All programs of the project."""
+        return Span(self.entries)
 
 
 def _is_entered(call: ast.Call) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable
 from functools import cached_property
-from typing import NamedTuple
 
 from amp_migrate.facts.closure import closure
 from amp_migrate.modules.model import Module
@@ -13,22 +12,9 @@ from amp_migrate.project import Function
 from amp_migrate.project.programs import beside, files_of
 from amp_migrate.project.reach import reachable
 from amp_migrate.protocol.code.program import Program
+from amp_migrate.protocol.code.span import Entry, Span
 from amp_migrate.training.contexts import is_off
 from amp_migrate.training.events import Event, Kind
-
-Entry = tuple[Function, bool]
-"""A function where programs begin, and whether code out of reach calls it."""
-
-
-class Span(NamedTuple):
-    """Where some programs begin, and the files of which they may run something, None for all."""
-
-    entries: tuple[Entry, ...]
-    files: frozenset[str] | None = None
-
-    def near(self, functions: Iterable[Function]) -> list[Function]:
-        """Return those of some functions that the programs may run."""
-        return [f for f in functions if self.files is None or f.module.path in self.files]
 
 
 class Programs:

@@ -10,7 +10,7 @@ from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.cfg.points import Edge
 from amp_migrate.project import Class, Function
 from amp_migrate.protocol.code.program import Program
-from amp_migrate.protocol.code.programs import Span
+from amp_migrate.protocol.code.span import Span
 from amp_migrate.protocol.machine import Machine
 from amp_migrate.protocol.run.budget import Budget
 from amp_migrate.protocol.run.memory import Memory

@@ -9,7 +9,7 @@ from amp_migrate.flow.assumption import Assumption
 from amp_migrate.flow.cfg.points import Point
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import Program
-from amp_migrate.protocol.code.programs import Span
+from amp_migrate.protocol.code.span import Span
 from amp_migrate.protocol.run.matter import Matter
 from amp_migrate.protocol.run.memory import Memory
 from amp_migrate.protocol.run.runs import Here

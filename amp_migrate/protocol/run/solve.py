@@ -12,7 +12,7 @@ from amp_migrate.flow.cfg.points import Edge, EdgeKind, Kind
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.exceptions import RAISED
 from amp_migrate.protocol.code.program import Program
-from amp_migrate.protocol.code.programs import Span
+from amp_migrate.protocol.code.span import Span
 from amp_migrate.protocol.faults import Breach, Fault
 from amp_migrate.protocol.machine import FollowsTests, Machine
 from amp_migrate.protocol.run.budget import Budget

@@ -9,7 +9,7 @@ from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.cfg.points import Kind
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import TAKES, Program
-from amp_migrate.protocol.code.programs import Span
+from amp_migrate.protocol.code.span import Span
 from amp_migrate.protocol.machine import Machine
 from amp_migrate.protocol.run.dispatch import Dispatch
 from amp_migrate.protocol.run.frames import Frames

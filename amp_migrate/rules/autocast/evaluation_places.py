@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from amp_migrate.apex.sites import Kind
@@ -88,7 +89,7 @@ class _Upwards:
     A function is not asked that is called inside `cast` nodes alone, where those can say it.
     """
 
-    def __init__(self, context: Context, disabled: Disabled, cast: set[ast.AST]) -> None:
+    def __init__(self, context: Context, disabled: Disabled, cast: AbstractSet[ast.AST]) -> None:
         self._context = context
         self._disabled = disabled
         self._cast = cast

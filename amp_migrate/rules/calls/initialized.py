@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from functools import partial
 
 from amp_migrate.apex.apart import elements
 from amp_migrate.apex.choices import without_choice
@@ -101,7 +103,8 @@ def _alias(context: Context, site: Site, options: Options, target: ast.expr) -> 
         return f"{segment(target)} = {result(context, site, options)}"
     put_back = restored(context.unit.project, site, options)
     pairs = [(a, b) for a, b in pairs if not (isinstance(a, ast.Name) and a.id in put_back)]
-    pairs = [pair for pair in pairs if not _is_held(context.unit.project, site, *pair)]
+    held = list(_held(context.unit.project, site)) if pairs else []
+    pairs = [p for p in pairs if not any(same(p[0], a) and same(p[1], b) for a, b in held)]
     if not pairs:
         return ""
     left = ", ".join(segment(a) for a, _ in pairs)
@@ -109,36 +112,32 @@ def _alias(context: Context, site: Site, options: Options, target: ast.expr) -> 
     return f"{left} = {right}"
 
 
-def _is_held(project: Project, site: Site, target: ast.expr, value: ast.expr) -> bool:
-    """Tell whether a statement above has given a name what an initialize gave it back, and nothing may have since."""
+def _held(project: Project, site: Site) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yield what statements above have given a name or attribute of what a name holds, where nothing may have since."""
     function, tree = site.function, site.module.tree
-    if not isinstance(target, ast.Name | ast.Attribute) or not isinstance(value, ast.Name):
-        return False
-    for stmt in function.own_nodes:
-        if not isinstance(stmt, ast.Assign) or len(stmt.targets) != 1 or stmt is site.statement:
-            continue
-        alike = same(stmt.targets[0], target) and same(stmt.value, value)
-        if alike and dominates(tree, stmt, site.node) and stmt in tree.block(stmt):
-            between = [
-                node
-                for node in function.own_nodes
-                if isinstance(node, ast.Call)
-                and runs_before(project, function, stmt, node)
-                and runs_before(project, function, node, site.statement)
-            ]
-            written = {
-                name
-                for other in function.own_nodes
-                if isinstance(other, ast.stmt) and other is not stmt
-                if not inside(tree, site.statement, other)
-                if may_follow(project, function, other, site.statement)
-                for name in defs(other)
-            }
-            if not any(map(project.callees, between)) and written.isdisjoint(
-                defs(stmt) | uses(value)
-            ):
-                return True
-    return False
+    before = partial(runs_before, project, function)
+    copies = [
+        (stmt, stmt.targets[0], stmt.value)
+        for stmt in function.own_nodes
+        if isinstance(stmt, ast.Assign) and stmt is not site.statement and len(stmt.targets) == 1
+        if isinstance(stmt.targets[0], ast.Name | ast.Attribute)
+        if isinstance(stmt.value, ast.Name)
+        if dominates(tree, stmt, site.node) and stmt in tree.block(stmt)
+    ]
+    if not copies:
+        return
+    calls = [n for n in function.own_nodes if isinstance(n, ast.Call) and before(n, site.statement)]
+    changing = [
+        (other, defs(other))
+        for other in function.own_nodes
+        if isinstance(other, ast.stmt) and not inside(tree, site.statement, other)
+        if may_follow(project, function, other, site.statement)
+    ]
+    for stmt, target, value in copies:
+        written = {name for other, names in changing if other is not stmt for name in names}
+        if written.isdisjoint(defs(stmt) | uses(value)):
+            if not any(project.callees(call) for call in calls if before(stmt, call)):
+                yield target, value
 
 
 def _different(tree: Tree, target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:

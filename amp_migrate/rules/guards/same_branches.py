@@ -12,7 +12,6 @@ from amp_migrate.rules.guards.cleanup import place_of
 from amp_migrate.source.span import Span
 
 _ASKS = (ast.Name, ast.Attribute, ast.BoolOp, ast.UnaryOp, ast.And, ast.Or, ast.Not, ast.Load)
-
 _LOOKS = (*_ASKS, ast.Subscript, ast.Constant, ast.Compare, ast.cmpop)
 _Text = Replace | ReplaceExpression
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
-from amp_migrate.facts.paths import arguments_of
+from amp_migrate.facts.paths import arguments_of, outward
 from amp_migrate.facts.variables import Variable, variable
 from amp_migrate.flow import Graph, Graphs
 from amp_migrate.flow.cfg.points import Kind as PointKind
@@ -118,9 +118,8 @@ def part_before(function: Function, graph: Graph, node: ast.expr) -> list[Origin
 
 def own_part(function: Function, node: ast.expr) -> Variable | None:
     """Return the part of a collection that serves as a variable of one function, which stores it by plain assignments."""
-    scopes, base = function.module.scopes, node
-    while isinstance(base, ast.Attribute | ast.Subscript):
-        base = base.value
+    scopes = function.module.scopes
+    *_, base = outward(node)
     if not isinstance(base, ast.Name) or scopes.owner(base) is not function.scope:
         return None
     if any(isinstance(bound, ast.arg | ast.alias) for bound in scopes.bound(base)):

@@ -41,12 +41,8 @@ class NamedMethods:
     def _is_read(self) -> bool:
         """Whether any file reads one of the methods otherwise than to call it."""
         return any(
-            isinstance(node.ctx, ast.Load) and not _is_called(module.tree.parent(node), node)
+            isinstance(node.ctx, ast.Load) and module.tree.call_of(node) is None
             for module in self._project.modules.values()
             for name in self._wanted
             for node in module.tree.attributes(name)
         )
-
-
-def _is_called(up: ast.AST | None, node: ast.AST) -> bool:
-    return isinstance(up, ast.Call) and up.func is node

@@ -33,7 +33,11 @@ class Entered:
     def _item(self, module: Module, item: ast.withitem) -> None:
         made = self._expressions.node(module, item.context_expr)
         for fact in list(self._graph.facts(made, MIDDLE)) if made is not None else ():
-            for method in reachable(fact, "__enter__") if isinstance(fact, Instance) else ():
+            for method in (
+                reachable(self._nodes.lookup, fact, "__enter__")
+                if isinstance(fact, Instance)
+                else ()
+            ):
                 if made is not None and (item, method) not in self._linked:
                     self._linked.add((item, method))
                     self._graph.flow(self._nodes.returned(method), self._graph.field(made, EACH))

@@ -99,7 +99,8 @@ class LookedUp:
         names = self._spoken.names(function, found[1])
         facts = [f for f in self._graph.facts(base, MIDDLE) if isinstance(f, Instance)]
         if names is not None:
-            named = [m for fact in facts for name in names for m in reachable(fact, name)]
+            lookup = self._expressions.lookup
+            named = [m for fact in facts for name in names for m in reachable(lookup, fact, name)]
             return [Target(m, bound=True) for m in dict.fromkeys(named) if _may_run(site, m)]
         for method in dict.fromkeys(method for fact in facts for method in _methods(fact)):
             if (call, method) not in self._linked and _may_run(site, method):

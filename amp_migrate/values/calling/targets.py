@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from amp_migrate.facts.paths import is_super
 from amp_migrate.modules.binding import fits
+from amp_migrate.modules.lookup import Lookup
 from amp_migrate.modules.model import CallSite, Class, Function, Module
 from amp_migrate.values.abstract import concrete
 from amp_migrate.values.expressions import Expressions
@@ -70,7 +71,9 @@ class Targets:
         node = self.expressions.node(module, func)
         facts = self.nodes.graph.facts(node, MIDDLE) if node is not None else []
         instances = [fact for fact in facts if isinstance(fact, Instance)]
-        methods = [method for item in instances for method in reachable(item, "forward")]
+        methods = [
+            method for item in instances for method in reachable(self.lookup, item, "forward")
+        ]
         return [Target(method, bound=True) for method in dict.fromkeys(methods)]
 
     def defined(self, module: Module, func: ast.expr) -> Iterator[Target]:
@@ -89,7 +92,7 @@ class Targets:
         base = self.expressions.node(module, func.value)
         for fact in self.nodes.graph.facts(base, MIDDLE) if base is not None else ():
             if isinstance(fact, Instance):
-                for method in reachable(fact, func.attr):
+                for method in reachable(self.lookup, fact, func.attr):
                     if not method.is_property:
                         yield Target(method, bound=not method.is_static, receiver=fact.cls)
             elif isinstance(fact, Class):
@@ -110,7 +113,7 @@ class Targets:
             elif isinstance(fact, Class):
                 yield constructor(fact)
             elif isinstance(fact, Instance):
-                for method in reachable(fact, "__call__"):
+                for method in reachable(self.lookup, fact, "__call__"):
                     yield Target(method, bound=True)
 
     def _super(self, module: Module, func: ast.Attribute) -> list[Target]:
@@ -147,9 +150,8 @@ def constructor(cls: Class) -> Target:
     return Target(cls.method("__init__"), bound=True, cls=cls)
 
 
-def reachable(instance: Instance, name: str) -> list[Function]:
+def reachable(lookup: Lookup, instance: Instance, name: str) -> list[Function]:
     """Return the methods that ``object.name`` may run, for an object of a class or of its subclasses."""
     classes = [instance.cls] if instance.exact else [instance.cls, *instance.cls.subclasses()]
-    made = [cls for cls in classes if not cls.only_base] or classes
-    found = (cls.method(name) for cls in made)
+    found = (cls.method(name) for cls in lookup.made(classes))
     return concrete(method for method in found if method is not None)
