@@ -20,7 +20,7 @@ from amp_migrate.check.events.sides import Key, Side, side_of
 from amp_migrate.check.events.traces import Automaton, Difference
 from amp_migrate.check.gradients.clipped import clipped, taken_from_all
 from amp_migrate.check.gradients.inside import read_inside, stepped_inside, written_inside
-from amp_migrate.check.gradients.joint import apart
+from amp_migrate.check.gradients.joint import apart, unskipped
 from amp_migrate.check.gradients.left import divided
 from amp_migrate.check.gradients.mixed import mixed_up
 from amp_migrate.check.gradients.passed import passed
@@ -95,6 +95,7 @@ def compare(before: Program, after: Program, claims: Claims) -> Comparison:
         *rescaled(old, new, every),
         *untold(old, new, every, claims),
         *apart(old, new, claims),
+        *unskipped(old, new),
         *altered(old, new, claims),
         *always_there(old, new),
         *paired(old, new, every),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from amp_migrate.facts.mark import Mark
 
@@ -81,6 +81,18 @@ class Event:
         """Return the expression that names the optimizer of a STEP or UNSCALE through a scaler."""
         given = isinstance(self.node, ast.Call) and self.scaler is not None and self.node.args
         return self.node.args[0] if given and isinstance(self.node, ast.Call) else None
+
+
+def joined(events: Iterable[Event]) -> Iterator[Event]:
+    """Yield what a call does that may run any of several methods: one event of a kind, of all that it may concern."""
+    found: dict[tuple[Kind, ast.AST, int | None], Event] = {}
+    for event in events:
+        key = (event.kind, event.node, event.scaler)
+        other = found.get(key, event)
+        of, more = event.optimizers, other.optimizers
+        both = None if of is None or more is None else of | more
+        found[key] = replace(event, optimizers=both, beside=event.beside or other.beside)
+    yield from found.values()
 
 
 def trains(held: Mapping[ast.AST, tuple[Event, ...]]) -> bool:

@@ -10,11 +10,11 @@ from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import RUNS_NO_FORWARD
 from amp_migrate.training.bindings import base_made, bases, one_name
-from amp_migrate.training.events import Event, Kind
+from amp_migrate.training.events import Event, Kind, joined
 from amp_migrate.training.forwards.sharing import Sharing
 from amp_migrate.training.gradients.changed import is_put, named
 from amp_migrate.training.gradients.kept import KEEPING
-from amp_migrate.training.gradients.magnitude import is_given_back, limit, times_scale
+from amp_migrate.training.gradients.magnitude import scaled_by
 from amp_migrate.training.gradients.used import Gradients, absent, clips, takes_gradient
 from amp_migrate.training.gradients.whole import Whole, reads_of
 from amp_migrate.training.happening import Happening
@@ -31,6 +31,7 @@ from amp_migrate.training.reads.runs import Runs
 from amp_migrate.training.reads.unseen import Unseen, is_known
 from amp_migrate.training.reads.writes import Writes, Writing
 from amp_migrate.training.steps import runs_backward
+from amp_migrate.values.objects import Method
 
 Recogniser = Callable[[Function, ast.Call], Iterator[Event]]
 
@@ -49,7 +50,7 @@ class Training(Happening):
         self._writes = Writes(project, self.objects)
         self._runs = Runs(project, self.objects, self._writes)
         self._parts = Parts(project, self.objects)
-        self._named_methods = NamedMethods(project, frozenset({"zero_grad"}))
+        self.named_methods = NamedMethods(project, self.losses.reached)
         self._sharing = Sharing(project, self.objects)
         self._whole = Whole(self.objects)
         self.own = Own(project, self.objects)
@@ -59,7 +60,7 @@ class Training(Happening):
             "unscale_": self._unscale,
             "update": self._update,
             "load_state_dict": self._loaded,
-            "zero_grad": self._zero_grad,
+            "zero_grad": self._cleared,
         }
 
     def _events(self, function: Function, node: Writing) -> Iterator[Event]:
@@ -71,12 +72,10 @@ class Training(Happening):
             elif (written := self._writes.of(function.module, node)) is not None:
                 yield Event(Kind.WEIGHT_WRITE, node, networks=written)
             return
-        if isinstance(node.func, ast.Attribute) and node.func.attr in self._methods:
+        if methods := self.named_methods.run(function, node):
+            yield from joined(e for method in methods for e in self._by_method(node, method))
+        elif isinstance(node.func, ast.Attribute) and node.func.attr in self._methods:
             yield from self._methods[node.func.attr](function, node)
-        elif (method := self._named_methods.run(node)) is not None:
-            yield from self._cleared(
-                self._body(self.project.module_of(method), method), node, method
-            )
         else:
             yield from self._called(function, node)
 
@@ -105,31 +104,39 @@ class Training(Happening):
         name = named.id if isinstance(named, ast.Name) else None
         yield Event(Kind.BACKWARD, call, reached, None, scaled, loss=name)
 
-    def _step(self, function: Function, call: ast.Call) -> Iterator[Event]:
-        assert isinstance(call.func, ast.Attribute)
+    def _by_method(self, call: ast.Call, method: Method) -> Iterator[Event]:
+        """Yield what a call does by a method that another expression spells."""
+        function = self._body(method.module, method.node)
+        by = self._step if method.node.attr == "step" else self._cleared
+        yield from by(function, call, method.node)
+
+    def _step(
+        self, function: Function, call: ast.Call, method: ast.expr | None = None
+    ) -> Iterator[Event]:
+        by = method or call.func
+        assert isinstance(by, ast.Attribute)
         module = function.module
-        scaler = self.objects.scaler(module, call.func.value)
+        scaler = self.objects.scaler(module, by.value)
         if scaler is not None and call.args:
-            optimizers = self._optimizers(function, call.args[0])
-            unsure = self._is_unsure(module, call)
+            where = self._body(self.project.module_of(call), call)
+            optimizers = self._optimizers(where, call.args[0])
+            unsure = self._is_unsure(module, call, by)
             yield Event(Kind.STEP, call, optimizers, scaler, unsure=unsure)
         elif scaler is None and not self.project.callees(call):
-            optimizers = self._held(function, call.func.value)
-            yield Event(Kind.STEP if optimizers else Kind.OTHER_STEP, call, optimizers or None)
+            optimizers = self._held(function, by.value) or None
+            yield Event(Kind.STEP if optimizers else Kind.OTHER_STEP, call, optimizers)
 
     def _unscale(self, function: Function, call: ast.Call) -> Iterator[Event]:
         assert isinstance(call.func, ast.Attribute)
         scaler = self.objects.scaler(function.module, call.func.value)
         if scaler is not None and call.args:
             optimizers = self._optimizers(function, call.args[0])
-            unsure = self._is_unsure(function.module, call)
+            unsure = self._is_unsure(function.module, call, call.func)
             yield Event(Kind.UNSCALE, call, optimizers, scaler, unsure=unsure)
 
-    def _is_unsure(self, module: Module, call: ast.Call) -> bool:
+    def _is_unsure(self, module: Module, call: ast.Call, by: ast.Attribute) -> bool:
         """Tell whether a method of a GradScaler may be one that is off, or of a class that stands in for torch's."""
-        assert isinstance(call.func, ast.Attribute)
-        stands_in = bool(self.project.callees(call))
-        return stands_in or self.objects.may_be_off(module, call.func.value)
+        return bool(self.project.callees(call)) or self.objects.may_be_off(module, by.value)
 
     def _optimizers(self, function: Function, node: ast.expr) -> frozenset[int] | None:
         return self._held(function, node) or None
@@ -150,7 +157,7 @@ class Training(Happening):
         scaler = self.objects.scaler(function.module, call.func.value)
         if scaler is not None:
             kind = Kind.SET_SCALE if sets_scale(call) is not None else Kind.UPDATE
-            unsure = self._is_unsure(function.module, call)
+            unsure = self._is_unsure(function.module, call, call.func)
             yield Event(kind, call, None, scaler, unsure=unsure)
 
     def _loaded(self, function: Function, call: ast.Call) -> Iterator[Event]:
@@ -158,19 +165,17 @@ class Training(Happening):
         found = [] if sets_scale(call) is None else list(self._update(function, call))
         yield from found or self._called(function, call)
 
-    def _zero_grad(self, function: Function, call: ast.Call) -> Iterator[Event]:
-        assert isinstance(call.func, ast.Attribute)
-        yield from self._cleared(function, call, call.func)
-
     def _cleared(
-        self, function: Function, call: ast.Call, method: ast.Attribute
+        self, function: Function, call: ast.Call, method: ast.expr | None = None
     ) -> Iterator[Event]:
-        """Yield that a call clears gradients by a method, which a name in a function may hold."""
-        named = self._held(function, method.value)
+        """Yield that a call clears gradients, by a method that a function spells."""
+        by = method or call.func
+        assert isinstance(by, ast.Attribute)
+        named = self._held(function, by.value)
         own = bool(self.project.callees(call))
-        if is_super(method.value) or (own and not self.objects.are_made(named)):
+        if is_super(by.value) or (own and not self.objects.are_made(named)):
             return
-        groups = self.objects.groups(function.module, method.value)
+        groups = self.objects.groups(function.module, by.value)
         cleared = named or self.objects.training(groups)
         if named:
             cleared = named | self.objects.around(named) | self.objects.of_unknown_origin
@@ -186,6 +191,7 @@ class Training(Happening):
             yield Event(Kind.MAKE_SCALER, call, None, self.objects.scaler(module, call))
         elif clips(self.project, module, call) and not self.project.callees(call):
             subject = call.args[0] if call.args else call
+            by = scaled_by(self.project, module, call)
             read = Event(
                 Kind.READ_GRAD,
                 call,
@@ -193,7 +199,7 @@ class Training(Happening):
                 assumed=name is None,
                 each=self.objects.reads_each(module, subject),
                 network=one_name(module, subject),
-                scaled=self._is_by_scale(module, call),
+                scaled=by is not None and self.objects.scaler(module, by) is not None,
             )
             yield from reads_of(read, self._whole.optimizers(module, subject))
         elif takes_gradient(call):
@@ -217,12 +223,6 @@ class Training(Happening):
                 yield Event(Kind.WEIGHT_WRITE, call, networks=written)
             if ran := self._runs.of(function, call, name):
                 yield Event(Kind.RUNS_WRITTEN, call, networks=ran)
-
-    def _is_by_scale(self, module: Module, call: ast.Call) -> bool:
-        """Tell whether a clip holds gradients to a limit that is scaled as they are, and gives back a norm that is not."""
-        scaled = times_scale(limit(self.project, module, call))
-        known = scaled is not None and self.objects.scaler(module, scaled[1]) is not None
-        return known and is_given_back(module, call)
 
     def _named_gradient(self, function: Function, call: ast.Call) -> Iterator[Event]:
         """Yield that ``getattr(p, "grad")`` reads a gradient."""

@@ -61,4 +61,12 @@ class Held:
     call: ast.Call
 
 
-Fact = Meaning | Instance | Made | Bound | Partial | Written | Held
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method of an object that a library made, or may have made: read here, to be called elsewhere."""
+
+    module: Module
+    node: ast.Attribute
+
+
+Fact = Meaning | Instance | Made | Bound | Partial | Written | Held | Method

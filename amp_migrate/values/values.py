@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
 from amp_migrate.facts.closure import closure
@@ -11,12 +11,13 @@ from amp_migrate.modules.lookup import Lookup
 from amp_migrate.modules.model import Class, Module
 from amp_migrate.values.assignments import Flow
 from amp_migrate.values.calling.calls import Calls
+from amp_migrate.values.calling.methods import may_run, only_clears, state_methods
 from amp_migrate.values.expressions import Expressions
 from amp_migrate.values.links.inside import Inside
 from amp_migrate.values.links.onward import Onward, Spread, Ways, onward
 from amp_migrate.values.links.settle import settle
 from amp_migrate.values.nodes import Nodes
-from amp_migrate.values.objects import Fact, Held, Instance, Made, Written
+from amp_migrate.values.objects import Fact, Held, Instance, Made, Method, Written
 
 Named = ast.expr | ast.arg
 Near = Callable[[Module, Named], bool]
@@ -41,6 +42,7 @@ class Values:
             flow.mention(module)
         for module in files:
             flow.read(module)
+        state_methods(files, self.expressions)
         self.calls = Calls(self.nodes, self.expressions)
         self.calls.resolve(files)
         settle(self.nodes, self.calls)
@@ -53,20 +55,59 @@ class Values:
         for (call, node), module in self.calls.lambdas.run.items():
             if any(target.function for target in self.calls.reached.get(call, ())):
                 found.setdefault(node, []).append((module, call))
-        calls = [
+        for module, call, facts in self._called(_is_written):
+            for fact in facts:
+                if isinstance(fact, Written):
+                    found.setdefault(fact.node, []).append((module, call))
+        return found
+
+    @cached_property
+    def methods_called(self) -> dict[ast.Call, list[Method]]:
+        """The methods of objects of libraries that calls may run which do not spell them, also through `functools.partial`."""
+        found: dict[ast.Call, list[Method]] = {}
+        for module, call, facts in self._called(may_run):
+            for method in (method for fact in facts for method in self._methods(fact)):
+                if not self._spells(module, call.func, method):
+                    found.setdefault(call, []).append(method)
+        return found
+
+    def _methods(self, fact: Fact) -> Iterator[Method]:
+        """Yield the methods that an object runs when it is called."""
+        if isinstance(fact, Method):
+            yield fact
+        elif isinstance(fact, Held):
+            held = self.facts(fact.module, fact.call.args[0])
+            yield from (inner for inner in held if isinstance(inner, Method))
+        elif isinstance(fact, Written) and (cleared := only_clears(fact.node)) is not None:
+            yield Method(fact.module, cleared)
+
+    def _spells(self, module: Module, func: ast.expr, method: Method) -> bool:
+        """Tell whether what is called is the method of that object by its name."""
+        if not isinstance(func, ast.Attribute) or func.attr != method.node.attr:
+            return False
+        return self.same(module, func.value, method.module, method.node.value)
+
+    def _called(
+        self, wanted: Callable[[Fact], bool]
+    ) -> Iterator[tuple[Module, ast.Call, list[Fact]]]:
+        """Yield the calls that run no function of the project, with what is known of what they call, where it may be wanted."""
+        calls = self._unresolved
+        for module, call in calls:
+            self._node(module, call.func)  # the graph stays as it is while it is asked
+        holding = self.graph.holding(wanted)
+        near = self.onward(holding)
+        for module, call in calls if holding else ():
+            if near.reaches(module, call.func):
+                yield module, call, self.facts(module, call.func)
+
+    @cached_property
+    def _unresolved(self) -> list[tuple[Module, ast.Call]]:
+        return [
             (module, call)
             for module in self._files
             for call in module.tree.nodes(ast.Call)
             if not any(target.function for target in self.calls.reached.get(call, ()))
         ]
-        for module, call in calls:
-            self._node(module, call.func)  # the graph stays as it is while it is asked
-        near = self.onward(self.graph.holding(_is_written))
-        for module, call in calls:
-            for fact in self.facts(module, call.func) if near.reaches(module, call.func) else ():
-                if isinstance(fact, Written):
-                    found.setdefault(fact.node, []).append((module, call))
-        return found
 
     def same(self, module: Module, a: Named, b_module: Module, b: Named) -> bool:
         """Tell whether two expressions may hold the same object."""

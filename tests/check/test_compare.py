@@ -85,6 +85,7 @@ from check.quiet.other_networks import OTHER_NETWORKS
 from check.quiet.recorded import RECORDED
 from check.quiet.turned_flags import TURNED_FLAGS
 from check.repeated.bases_and_mixins import BASES_AND_MIXINS
+from check.repeated.held_methods import HELD_METHODS, TAKEN_EARLY
 from check.repeated.hooks_run_again import HOOKS_RUN_AGAIN
 from check.repeated.kept_or_gone import KEPT_OR_GONE
 from check.repeated.one_of_several import ONE_OF_SEVERAL
@@ -123,7 +124,7 @@ EVERY = (
     *UNASKED, *WEIGHTS, *STATIC_ARMS, ASKED_BY_CALL, *SET_BEHIND, *CLIPPED_SCALED, *SETTLED,
     *IN_TURN, *LOADED_SCALE, *OTHER_NETWORKS, *TURNED_FLAGS, *OBJECTS_THAT_STOP, *ANSWERS, *RECORDED, *HALVED_FLAGS, *HOOKS,
     *NOT_THERE_YET, *LOOKED_UP, *ASKED_AT_RUN_TIME, *BROUGHT_OPTIMIZERS, *LEFT_WIDE, *MAPPED, *CLEARED_BEHIND, *SCALES_IN_DICTS,
-    *JOINED_FLAGS, *NETWORKS_BY_NAME, *TAKEN_ALONG, *HOOKS_RUN_AGAIN, *STUCK_SCALES, *STUCK_WAYS, *ONE_OF_SEVERAL, *TOLD_BY_SETTINGS, *BASES_AND_MIXINS,
+    *JOINED_FLAGS, *NETWORKS_BY_NAME, *TAKEN_ALONG, *HOOKS_RUN_AGAIN, *STUCK_SCALES, *STUCK_WAYS, *ONE_OF_SEVERAL, *HELD_METHODS, *TOLD_BY_SETTINGS, *BASES_AND_MIXINS,
 )  # fmt: skip
 
 
@@ -155,6 +156,7 @@ def test_a_sound_migration_passes(training: Training) -> None:
         *BACKENDS_MIXED,
         *BOUND_TO_A_SCALER,
         *CHANGED_DICTS,
+        *TAKEN_EARLY,
     ),
     ids=lambda t: t.name,
 )

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 
 from amp_migrate.check.events.copies import copied
+from amp_migrate.check.events.held import by_held
 from amp_migrate.check.events.traces import Label
 from amp_migrate.facts.below import every
 from amp_migrate.facts.constants import is_false, is_none
@@ -67,7 +68,7 @@ class Labels:
         """
         asked = function, call, introduced
         if asked not in self._found:
-            self._found[asked] = self._of_call(*asked)
+            self._found[asked] = by_held(self.program, function, call) or self._of_call(*asked)
         return self._found[asked]
 
     def _of_call(

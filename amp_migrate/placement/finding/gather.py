@@ -13,6 +13,7 @@ from amp_migrate.placement.finding.alternatives import is_alternative, refuse_be
 from amp_migrate.placement.finding.optimizers import Optimizers
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.making.later import Later
+from amp_migrate.placement.reads.held import held
 from amp_migrate.plan.cannot import Cannot, spoken
 from amp_migrate.project import CallSite, Function, Module
 from amp_migrate.project.order import exclusive, inside, key
@@ -97,12 +98,14 @@ def _parts(module: Module, given: ast.expr) -> list[ast.expr]:
 
 def _steps(unit: Unit, optimizers: Optimizers, wrapped: bool = False) -> Iterator[Step]:
     for module, node in unit.calls():
+        stepped = held(unit, module, node)
         if isinstance(node.func, ast.Attribute) and _is_step(unit, module, node):
-            function = unit.project.function_of(module, node)
-            own = optimizers.has(module, function, node.func.value)
-            if own and _delegates(function) is wrapped:
+            stepped = node.func.value
+        function = unit.project.function_of(module, node)
+        if stepped is not None and optimizers.has(module, function, stepped):
+            if _delegates(function) is wrapped:
                 anchor = anchor_of(unit.project, module, node)
-                yield Step(module, function, node, node.func.value, anchor)
+                yield Step(module, function, node, stepped, anchor)
 
 
 def _innermost(unit: Unit, steps: list[Step]) -> list[Step]:

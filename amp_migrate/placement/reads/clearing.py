@@ -15,6 +15,7 @@ from amp_migrate.project.once import once
 from amp_migrate.project.rounds import graph_of
 from amp_migrate.training.bindings import bases
 from amp_migrate.training.origins.meant import held
+from amp_migrate.training.origins.reaching import reaching
 from amp_migrate.training.reads.named_methods import NamedMethods
 
 _OF_OPTIMIZER = frozenset({"zero_grad", "zero_none_grad"})
@@ -61,7 +62,7 @@ class Clearing:
         self._project = project
         self._always: dict[Function, bool] = {}
         self._ever: dict[Function, bool] = {}
-        self._named_methods = NamedMethods(project, _OF_OPTIMIZER)
+        self._named_methods = NamedMethods(project, reaching(project))
 
     def nodes(self, function: Function) -> Iterator[ast.AST]:
         """Yield what clears gradients in a function: whole loops where one visits what it clears."""
@@ -93,7 +94,15 @@ class Clearing:
         callees = list(self._project.callees(call))
         if callees:
             return all(map(self.always, callees))
-        return self._named_methods.run(call) is not None or self._runs_lambda(call)
+        return self._runs_methods(call) or self._runs_lambda(call)
+
+    def _runs_methods(self, call: ast.Call) -> bool:
+        """Tell whether a call runs a method by another name, whichever it is, that clears gradients."""
+        if call not in self._project.values.methods_called:
+            return False
+        function = self._project.function_of(self._project.module_of(call), call)
+        methods = self._named_methods.run(function, call)
+        return all(method.node.attr in _OF_OPTIMIZER for method in methods)
 
     def _runs_lambda(self, call: ast.Call) -> bool:
         """Tell whether a call runs a lambda, whatever it reaches, that always clears gradients."""

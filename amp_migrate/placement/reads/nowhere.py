@@ -69,11 +69,15 @@ def _named(node: ast.AST) -> str:
 
 
 def hands_on_clearing(unit: Unit) -> bool:
-    """Tell whether something reads a method that may zero gradients and does not call it there: what calls it is not seen."""
+    """Tell whether something reads a method that may zero gradients, and no call is seen to run it."""
     alive = _Alive(unit)
     modules = (m for m in unit.project.modules.values() if _names_clearing(m))
+    called = {m.node for run in unit.project.values.methods_called.values() for m in run}
     return any(
-        alive.clears(node) and isinstance(node.ctx, ast.Load) and module.tree.call_of(node) is None
+        alive.clears(node)
+        and isinstance(node.ctx, ast.Load)
+        and module.tree.call_of(node) is None
+        and node not in called
         for module in modules
         for node in module.tree.nodes(ast.Attribute)
     )
@@ -101,7 +105,13 @@ class _Alive:
 
     def clears(self, node: ast.AST) -> bool:
         """Tell whether a node zeroes gradients, or names what may."""
-        return clears(node) or any(word in _named(node) for word in MAY_CLEAR)
+        run = (
+            self._project.values.methods_called.get(node, ()) if isinstance(node, ast.Call) else ()
+        )
+        called = (method.node for method in run)
+        return clears(node) or any(
+            word in _named(each) for each in (node, *called) for word in MAY_CLEAR
+        )
 
     def _function(self, module: Module, node: ast.AST) -> Function:
         defined = module.functions[node] if isinstance(node, ast.FunctionDef) else None

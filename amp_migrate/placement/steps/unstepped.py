@@ -8,7 +8,11 @@ from pathlib import PurePath
 from amp_migrate.apex.apart import elements
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.paths import tail
+from amp_migrate.placement.finding.alternatives import is_alternative
+from amp_migrate.placement.finding.optimizers import Optimizers
 from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.placement.making.later import Later
+from amp_migrate.placement.reads.held import is_from_before, methods_run
 from amp_migrate.plan.cannot import Cannot, spoken
 from amp_migrate.project import Function, Module
 from amp_migrate.project.order import key
@@ -20,6 +24,7 @@ from amp_migrate.training.steps import Backward
 
 def refuse_unstepped(unit: Unit) -> None:
     """A unit that scales gradients but whose step is out of sight would train on scaled gradients."""
+    _refuse_held(unit)
     if unit.steps:
         _refuse_steps_alone(unit)
         return
@@ -31,6 +36,35 @@ def refuse_unstepped(unit: Unit) -> None:
             if unit.backwards:
                 raise _unstepped(unit, unit.backwards[0])
             raise _untrained(unit, site, optimizers)
+
+
+def _refuse_held(unit: Unit) -> None:
+    """A step by what holds the methods of several optimizers, or is handed one, has no name for what a GradScaler steps."""
+    optimizers, found = Optimizers(unit), {step.call for step in unit.steps}
+    begun = [Later(unit.project, (s.function, s.node)) for s in unit.of(Kind.INITIALIZE)]
+    held = [(m, c) for m, c in unit.calls() if c in unit.project.values.methods_called]
+    for module, call in sorted(held, key=lambda item: (item[0].path, key(item[1]))):
+        function = unit.project.function_of(module, call)
+        early = bool(begun) and all(later.precedes(function, call) for later in begun)
+        own = [
+            method
+            for method in methods_run(unit, module, call)
+            if method.node.attr == "step" and call not in found
+            if optimizers.has(method.module, unit.project.holder(method.node), method.node.value)
+        ]
+        if not own or early or call in unit.gone or is_alternative(unit, function):
+            continue
+        names = list(dict.fromkeys(m.module.tree.segment(m.node.value) for m in own))
+        step, what = module.tree.segment(call), " or ".join(names)
+        message = f"`{step}` steps {what} by what holds the method, and a GradScaler has to be given the optimizer"
+        advice = f"hand on or keep {' and '.join(names)} instead, and call step() on that here, then run again"
+        if len(own) == 1 and is_from_before(unit, module, call, own[0]):
+            message = (
+                f"`{step}` steps {what} by a method that was taken before amp.scale_loss put one in its place that skips: "
+                "Apex stepped on infinite gradients here, which a GradScaler never does"
+            )
+            advice = f"write {what}.step() here, by which such steps are skipped, then run again"
+        raise Cannot("AMP905", module, call, message, advice)
 
 
 def _untrained(unit: Unit, site: Site, optimizers: list[ast.expr]) -> Cannot:

@@ -16,8 +16,21 @@ from amp_migrate.protocol.code.program import Program, program_of
 from amp_migrate.training.bindings import returned
 from amp_migrate.training.events import Kind as Happens
 
+_PARTS = ("values", "items", "keys")
 _FILLS = ("setdefault", "update")
-_GROWS = ("append", "extend", "insert", "add", "remove", "pop", "clear", "appendleft", "__iadd__")
+_GROWS = (
+    "append",
+    "extend",
+    "insert",
+    "add",
+    "remove",
+    "pop",
+    "clear",
+    "appendleft",
+    "__iadd__",
+    "popitem",
+    "discard",
+)
 
 
 class Turns:
@@ -27,6 +40,7 @@ class Turns:
         self._program = program
         self._registries = Registries(program)
         self._known: dict[ast.AST, bool] = {}
+        self._some: dict[ast.AST, bool] = {}
         self._ends: dict[Edge, bool] = {}
         self._giving: dict[ast.AST, list[Function]] = {}
 
@@ -38,6 +52,22 @@ class Turns:
                 self._holds_one(function.module, over) or self._registries.holds_one(function, over)
             )
         return self._known[loop]
+
+    def some(self, function: Function, loop: ast.AST) -> bool:
+        """Tell whether a loop goes over one item at least, as it is written what it goes over."""
+        if loop not in self._some:
+            over = loop.iter if isinstance(loop, ast.For | ast.comprehension) else None
+            self._some[loop] = over is not None and self._holds_some(function.module, over)
+        return self._some[loop]
+
+    def _holds_some(self, module: Module, over: ast.expr) -> bool:
+        if isinstance(over, ast.Call) and isinstance(over.func, ast.Attribute):
+            if over.func.attr in _PARTS and not over.args:
+                return self._holds_some(module, over.func.value)
+        if _is_some(over):
+            return True
+        values = list(self._stored(module, over))
+        return bool(values) and all(map(_is_some, values)) and not self._grows(module, over)
 
     def ends(self, function: Function, edge: Edge) -> bool:
         """Tell whether an edge ends a turn of a loop: it comes back to where the next item is taken."""
@@ -134,7 +164,8 @@ class Turns:
         ) or any(
             groups & objects.groups(where, node.value)
             for where, node in self._program.project.nodes(ast.Subscript)
-            if not isinstance(node.ctx, ast.Load) and not _is_name(node.slice)
+            if isinstance(node.ctx, ast.Del)
+            or (isinstance(node.ctx, ast.Store) and not _is_name(node.slice))
         )
 
 
@@ -148,6 +179,14 @@ def _is_one(node: ast.expr | None) -> bool:
     if not isinstance(node, ast.List | ast.Tuple) or len(node.elts) != 1:
         return False
     return not isinstance(node.elts[0], ast.Starred)
+
+
+def _is_some(node: ast.expr | None) -> bool:
+    """Tell whether a display has an item of its own."""
+    if isinstance(node, ast.Dict):
+        return any(key is not None for key in node.keys)
+    items = node.elts if isinstance(node, ast.List | ast.Tuple | ast.Set) else ()
+    return not all(isinstance(item, ast.Starred) for item in items)
 
 
 def _is_name(key: ast.expr) -> bool:

@@ -145,9 +145,11 @@ def _is_part(loop: _Loop) -> bool:
 
 
 def _subject(node: ast.AST) -> ast.expr | None:
-    """Return `x` of ``x.grad`` and ``x.zero_grad()``."""
+    """Return `x` of ``x.grad`` and ``x.zero_grad()``; of ``clear()``, which runs the method that a name holds, the name."""
     if isinstance(node, ast.Call):
         node = node.func
+    if isinstance(node, ast.Name):
+        return node
     return node.value if isinstance(node, ast.Attribute) else None
 
 

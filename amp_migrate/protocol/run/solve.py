@@ -202,7 +202,8 @@ class Run:
             return
         more, over = self._within.items(key, here)
         self._onward(key, here, list(self._taken(key, here, more)), _MORE)
-        self._onward(key, here, over, _OVER)
+        if here.turned or not self._memory.turns.some(key.function, node):
+            self._onward(key, here, over, _OVER)
 
     def _taken(self, key: Key, here: Here, states: Iterable[State]) -> Iterator[State]:
         """Yield the states in which a loop has taken an item."""

@@ -37,6 +37,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.facts.paths import all_given, path
+from amp_migrate.placement.reads.held import spent
 from amp_migrate.placement.steps.early import is_early
 from amp_migrate.placement.steps.leaving import exits
 from amp_migrate.placement.steps.passing import anchored, unscaling
@@ -56,7 +57,7 @@ from amp_migrate.placement.steps.updates import halved_once, updates
 from amp_migrate.placement.steps.wrapped import wrapping
 from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.plan.cannot import Cannot
-from amp_migrate.plan.model import Decision, Edit, Insert, Replace, ReplaceExpression, Status
+from amp_migrate.plan.model import Decision, Drop, Edit, Insert, Replace, ReplaceExpression, Status
 from amp_migrate.project import Function
 from amp_migrate.project.order import key
 from amp_migrate.project.rounds import runs_before
@@ -96,6 +97,7 @@ def decide(context: Context) -> Iterator[Decision]:
             refuse_within(step)
             careful = step in unnamed and not backwards
             yield _step(context, step, careful=careful, kept=updated and returned(step) is not None)
+        yield from _held(context, steps)
         behind = anchored(context.unit, steps, context.unscales)
         together = [*behind, *calls.get(function, ())]
         together.sort(key=lambda step: key(step.call))
@@ -192,6 +194,14 @@ def _step(context: Context, step: Step, *, careful: bool, kept: bool) -> Decisio
         edit = Replace(step.tree.span(statement), f"if {test}:\n    {text}")
     message, edits = f"becomes `{text}`", [] if kept else [edit]
     return decision(RULE, Status.ROUTINE, step.module, step.call, message, edits)
+
+
+def _held(context: Context, steps: list[Step]) -> Iterator[Decision]:
+    """Take away the variables that hold the methods of these steps alone."""
+    for statement in spent(context.unit, steps):
+        module, span = steps[0].module, steps[0].tree.span(statement)
+        message = "goes, as the steps name their optimizer"
+        yield decision(RULE, Status.ROUTINE, module, statement, message, [Drop(span)])
 
 
 def _through(context: Context, step: Step) -> str:

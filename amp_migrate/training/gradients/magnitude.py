@@ -133,6 +133,12 @@ def is_given_back(module: Module, call: ast.Call) -> bool:
     return isinstance(up, ast.Expr)
 
 
+def scaled_by(project: Project, module: Module, call: ast.Call) -> ast.expr | None:
+    """Return whose scale multiplies the limit of a clip as it does gradients, and not the norm that it gives back."""
+    scaled = times_scale(limit(project, module, call))
+    return scaled[1] if scaled is not None and is_given_back(module, call) else None
+
+
 def _is_zero(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value in (0, None)
 

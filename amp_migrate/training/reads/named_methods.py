@@ -1,48 +1,34 @@
-"""Methods of objects that a name holds, and that are called by it: ``clear = optimizer.zero_grad; clear()``."""
+"""Methods of objects that something else holds, and that are called by it: ``clear = optimizer.zero_grad; clear()``."""
 
 from __future__ import annotations
 
 import ast
-from functools import cached_property
 
-from amp_migrate.facts.paths import tail
-from amp_migrate.facts.scopes import assigned
-from amp_migrate.project import Project
-from amp_migrate.training.bindings import unpacked
+from amp_migrate.project import Function, Project
+from amp_migrate.training.origins.reaching import Reaching
+from amp_migrate.values.calling.methods import only_clears
+from amp_migrate.values.objects import Method
 
 
 class NamedMethods:
-    """Finds which method of an object is called by a name; `wanted` are the names of the methods asked for."""
+    """Finds which methods of objects of libraries a call runs that does not spell them."""
 
-    def __init__(self, project: Project, wanted: frozenset[str]) -> None:
-        self._project = project
-        self._wanted = wanted
+    def __init__(self, project: Project, reached: Reaching) -> None:
+        self._called = project.values.methods_called
+        self._reached = reached
 
-    def run(self, call: ast.Call) -> ast.Attribute | None:
-        """Return the method that a call by a name runs, where it can be no other one: also a `functools.partial` of it."""
-        if not self._is_read or not isinstance(call.func, ast.Name):
-            return None
-        value = self._given(call.func)
-        if isinstance(value, ast.Call) and tail(value) == "partial" and value.args:
-            value = value.args[0]
-        return value if isinstance(value, ast.Attribute) and value.attr in self._wanted else None
+    def run(self, function: Function, call: ast.Call) -> list[Method]:
+        """Return the methods that a call in a function may run; by a variable, those that it was bound to last."""
+        found = self._called.get(call, [])
+        if not found or not isinstance(call.func, ast.Name):
+            return found
+        held = [_method(value) for value in self._reached.of(function, call.func)]
+        last = [method for method in found if method.node in held]
+        return last if last and len(last) == len(set(held)) else found
 
-    def _given(self, name: ast.Name) -> ast.expr | None:
-        """Return what a name is given, where that happens once."""
-        module = self._project.module_of(name)
-        bound = module.scopes.bound(name)
-        if len(bound) != 1:
-            return None
-        value = assigned(module.tree, bound[0])
-        found = list(unpacked(self._project, module, bound[0])) if value is None else [value]
-        return found[0] if len(found) == 1 else None
 
-    @cached_property
-    def _is_read(self) -> bool:
-        """Whether any file reads one of the methods otherwise than to call it."""
-        return any(
-            isinstance(node.ctx, ast.Load) and module.tree.call_of(node) is None
-            for module in self._project.modules.values()
-            for name in self._wanted
-            for node in module.tree.attributes(name)
-        )
+def _method(value: object) -> object:
+    """Return the method that a value is, that ``partial`` is given first, or that a lambda calls."""
+    if isinstance(value, ast.Lambda):
+        return only_clears(value)
+    return value.args[0] if isinstance(value, ast.Call) and value.args else value

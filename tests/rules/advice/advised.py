@@ -1516,4 +1516,22 @@ ADVISED = (
             ),
         ),
     ),
+    Advised(
+        "refused/step_taken_early",
+        "write optimizer.step() here",
+        (
+            ("            advance()\n", "            optimizer.step()\n"),
+            ("        step()\n", "        optimizer.step()\n"),
+        ),
+    ),
+    Advised(
+        "refused/steps_in_a_list",
+        "keep slow and fast instead",
+        (
+            (
+                "    for step in [slow.step, fast.step]:\n        step()\n",
+                "    for optimizer in [slow, fast]:\n        optimizer.step()\n",
+            ),
+        ),
+    ),
 )
