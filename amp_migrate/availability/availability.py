@@ -9,7 +9,13 @@ from collections.abc import Callable
 
 from amp_migrate.apex.emptied import may_be_none, only_used
 from amp_migrate.apex.sites import HANDED_ON
-from amp_migrate.availability.installed import flags, imported_flags, looks_up, tells_installed
+from amp_migrate.availability.installed import (
+    flags,
+    imported_flags,
+    looks_up,
+    reasons,
+    tells_installed,
+)
 from amp_migrate.availability.optional import Optional, imported, optional
 from amp_migrate.availability.versions import Versions
 from amp_migrate.flow.assumption import NOTHING, Assumption
@@ -30,6 +36,7 @@ class Availability:
         self.module = module
         self.installed = True
         self.flags = frozenset(flags(module))
+        self.reasons = frozenset(reasons(module))
         self._imported = frozenset(imported_flags(project, module))
         self._probes = True
         self._versions: Versions | None = None
@@ -67,7 +74,7 @@ class Availability:
             return self.installed if found or self._probe(test) else None
         if isinstance(test, ast.Name | ast.Attribute) and self.is_flag(test):
             return self.installed
-        return None
+        return not self.installed if self._is_reason(test) else None
 
     def truth(self, test: ast.expr, assumption: Assumption = NOTHING) -> bool | None:
         """Return what a test comes out as under an assumption about the program; None where it may be either."""
@@ -125,6 +132,12 @@ class Availability:
         """Tell whether a name is an availability flag, of this file or imported from another one."""
         return node.id in self.flags or node.id in self._imported
 
+    def _is_reason(self, node: ast.expr) -> bool:
+        """Tell whether a name holds why Apex is not installed, and None where it is."""
+        if not isinstance(node, ast.Name) or node.id not in self.reasons:
+            return False
+        return self.module.scopes.owner(node) is self.module.tree.module
+
     def _imported_amp(self, node: ast.expr) -> bool:
         """Tell whether an expression is the module `amp` by its import, not a parameter that may be None."""
         if self._project.external(self.module, node) not in HANDED_ON:
@@ -149,6 +162,8 @@ class Availability:
             found = isinstance(left, ast.Call) and self._probes and self._find_spec(left)
             if self._imported_amp(left) or found:
                 return isinstance(op, ast.IsNot) is self.installed
+            if self._is_reason(left):
+                return isinstance(op, ast.Is) is self.installed
         if isinstance(right, ast.Constant) and isinstance(right.value, bool) and self.is_flag(left):
             equal = isinstance(op, ast.Eq | ast.Is)
             return (

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 from amp_migrate.apex.sites import is_apex
 from amp_migrate.facts.below import every
-from amp_migrate.facts.paths import path, walk
+from amp_migrate.facts.constants import is_none
+from amp_migrate.facts.paths import mentions, path, walk
 from amp_migrate.facts.scopes import assigned, assignments, targets_of
 from amp_migrate.project import Function, Module, Project
 
@@ -38,6 +39,32 @@ def flags(module: Module) -> set[str]:
                 found |= _assigned(handler.body, False)
     found = {name for name in found if _only_flag(module, name)}
     return found | {name for name in _looked_up(module) if name not in found}
+
+
+def reasons(module: Module) -> set[str]:
+    """Return the variables of a module that are None, or hold what an import of Apex raised: ``except ImportError as why``."""
+    top, found = module.tree.module, set[str]()
+    said = list(_says_why(module))
+    for node in said:
+        bound = module.scopes.bindings(top, node.id)
+        if module.scopes.owner(node) is top and all(
+            other in said or is_none(assigned(module.tree, other)) for other in bound
+        ):
+            found.add(node.id)
+    return found
+
+
+def _says_why(module: Module) -> Iterator[ast.Name]:
+    """Yield the names that a handler of a failed import of Apex, and of nothing else, sets from what it caught."""
+    for node in module.tree.nodes(ast.Try):
+        imports = [s for s in node.body if isinstance(s, ast.Import | ast.ImportFrom)]
+        alone = bool(imports) and all(imports_apex([stmt]) for stmt in imports)
+        for handler in node.handlers if alone else ():
+            for part in (p for stmt in handler.body for p in walk(stmt)):
+                if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+                    value = assigned(module.tree, part)
+                    if value is not None and handler.name and mentions(value, handler.name):
+                        yield part
 
 
 def _looked_up(module: Module) -> Iterator[str]:

@@ -114,9 +114,10 @@ def emptied(tree: Tree, edits: list[Edit]) -> Iterator[Edit]:
     """Yield the edits that remove what the other edits of a file leave without a statement."""
     gone = {e.span for e in edits if isinstance(e, Drop | Move)}
     gone |= {e.span for e in edits if isinstance(e, Replace) and not e.text.strip()}
-    taken = {e.span for e in edits if isinstance(e, Hoist | DropElse)}
+    taken = {e.span for e in edits if isinstance(e, DropElse)}
+    hoisted = {e.span: e.block for e in edits if isinstance(e, Hoist)}
     found = _Emptied(
-        tree, gone, taken, [place for e in edits if (place := place_of(e)) is not None]
+        tree, gone, taken, hoisted, [place for e in edits if (place := place_of(e)) is not None]
     )
     for stmt in tree.module.body:
         found.visit(stmt)
@@ -124,10 +125,18 @@ def emptied(tree: Tree, edits: list[Edit]) -> Iterator[Edit]:
 
 
 class _Emptied:
-    def __init__(self, tree: Tree, gone: set[Span], taken: set[Span], edited: list[Span]) -> None:
+    def __init__(
+        self,
+        tree: Tree,
+        gone: set[Span],
+        taken: set[Span],
+        hoisted: dict[Span, str],
+        edited: list[Span],
+    ) -> None:
         self._tree = tree
         self._gone = gone
         self._taken = taken
+        self._hoisted = hoisted
         self._edited = edited
         self.edits: list[Edit] = []
 
@@ -139,6 +148,11 @@ class _Emptied:
         if span in self._gone:
             return True
         states = [[self.visit(s) for s in block] for block in blocks(stmt)]
+        if span in self._hoisted:
+            if not isinstance(stmt, ast.If):
+                return False
+            kept = stmt.orelse if self._hoisted[span] == "orelse" else stmt.body
+            return all(self._tree.span(s) in self._gone for s in kept) and self._drop(span)
         if span in self._taken or not any(map(any, states)):
             return False
         if isinstance(stmt, ast.Try):

@@ -6,7 +6,7 @@ import ast
 
 from amp_migrate.availability.installed import imports_apex
 from amp_migrate.dual.native import makes_scaler
-from amp_migrate.facts.paths import path
+from amp_migrate.facts.paths import path, walk
 from amp_migrate.modules.offered import may_take
 from amp_migrate.project import Module, Project
 from amp_migrate.rules.base import FileContext
@@ -26,6 +26,35 @@ def asked_elsewhere(context: FileContext) -> list[str]:
         if asked and not _has_apex(context.project, reader):
             found |= asked
     return sorted(found)
+
+
+def still_read(context: FileContext) -> list[str]:
+    """Return the names for why Apex is not installed that are read where no test folds, sorted."""
+    scopes, top = context.module.scopes, context.module.tree.module
+    return sorted(
+        name
+        for name in context.availability.reasons
+        if taken_elsewhere(context, {name})
+        or not all(_folds(context, node) for node in scopes.reads(top, name))
+    )
+
+
+def _folds(context: FileContext, node: ast.Name) -> bool:
+    """Tell whether a name is part of a test that Apex settles, or stands in the branch that such a test rules out."""
+    tree, asks = context.module.tree, context.availability
+    up = tree.parents[node]
+    asked: ast.expr = up if isinstance(up, ast.Compare) else node
+    holder = next(n for n in tree.ancestors(asked) if not isinstance(n, ast.BoolOp | ast.UnaryOp))
+    if isinstance(holder, ast.Assert):
+        parts = (part for part in walk(holder.test) if isinstance(part, ast.expr))
+        return any(map(asks.known, parts))
+    if isinstance(holder, ast.If) and asks.known(asked) is not None:
+        return node in walk(holder.test)
+    return any(
+        asks.truth(test.test) is not holds
+        for test, holds in tree.sides(node)
+        if asks.truth(test.test) is not None
+    )
 
 
 def value(context: FileContext) -> bool:

@@ -9,12 +9,19 @@ from amp_migrate.apex.sites import Kind
 from amp_migrate.availability.installed import imports_apex, looks
 from amp_migrate.availability.truths import is_asked
 from amp_migrate.facts.constants import is_none, string
-from amp_migrate.facts.paths import called_alone, defs, imported_name, path, root, sets
-from amp_migrate.facts.scopes import targets_of
+from amp_migrate.facts.paths import (
+    called_alone,
+    defs,
+    imported_name,
+    mentions,
+    path,
+    root,
+    sets,
+)
+from amp_migrate.facts.scopes import assigned, targets_of
 from amp_migrate.plan.model import Decision, Drop, Edit, Hoist, Replace, ReplaceExpression, Status
-from amp_migrate.project.order import in_branch
 from amp_migrate.rules.base import FileContext, Rule, decision
-from amp_migrate.rules.guards.flags_asked import asked_elsewhere, taken_elsewhere, value
+from amp_migrate.rules.guards.flags_asked import asked_elsewhere, still_read, taken_elsewhere, value
 from amp_migrate.rules.guards.kept import star_needed, stays
 
 
@@ -66,7 +73,7 @@ class Folding:
         fallback = [
             h
             for h in node.handlers
-            if any(_rebinds_native(self._context, node, stmt) for stmt in h.body)
+            if any(_rebinds_native(self._context, node, h, stmt) for stmt in h.body)
         ]
         if fallback:
             index = node.handlers.index(fallback[0])
@@ -75,12 +82,19 @@ class Folding:
             self.gone |= {n for n in ast.walk(node) if n not in kept}
         else:
             asked = [name for name in asked_elsewhere(self._context) if sets(node, name)]
-            flags = "\n".join(f"{name} = {value(self._context)}" for name in asked)
-            edit = Replace(tree.span(node), flags) if asked else Drop(tree.span(node))
+            said = [name for name in still_read(self._context) if self._is_bound_in(node, name)]
+            lines = [f"{name} = {value(self._context)}" for name in asked]
+            lines += [f"{name} = None" for name in said]
+            edit = Replace(tree.span(node), "\n".join(lines)) if lines else Drop(tree.span(node))
             self.gone |= set(ast.walk(node))
             if asked:
                 message = f"the guard around the import of Apex goes; other files ask {asked[0]}"
         yield self._folded(node, message, edit)
+
+    def _is_bound_in(self, node: ast.Try, name: str) -> bool:
+        """Tell whether a variable of the file is bound by a guard and nowhere else."""
+        module, inner = self._context.module, set(ast.walk(node))
+        return inner.issuperset(module.scopes.bindings(module.tree.module, name))
 
     def _test(self, node: ast.If) -> Iterator[Decision]:
         tree = self._context.module.tree
@@ -155,27 +169,36 @@ class Folding:
     def _none(self, node: ast.Assign | ast.AnnAssign) -> Iterator[Decision]:
         """Drop ``amp = None`` and flags set at module level."""
         targets = targets_of(node)
-        if len(targets) != 1 or not isinstance(targets[0], ast.Name):
-            return
-        target = targets[0]
-        flag = target.id in self._context.availability.flags and (
-            node.value is None
-            or isinstance(node.value, ast.Constant)
-            or (looks(node.value) and target.id not in asked_elsewhere(self._context))
+        names = (
+            targets[0].elts if len(targets) == 1 and isinstance(targets[0], ast.Tuple) else targets
         )
-        nothing = is_none(node.value)
-        amp = nothing and self._context.project.external(self._context.module, target) in (
-            "apex.amp",
-            "apex",
-        )
-        if not (flag or amp):
+        if (len(targets) != 1 or not names) or not all(map(self._is_spent, names)):
             return
         up = self._context.module.tree.parents[node]
-        if isinstance(up, ast.Try) and in_branch(self._context.module.tree, node, up.body):
+        asked = {*asked_elsewhere(self._context), *still_read(self._context)}
+        if isinstance(up, ast.Try | ast.ExceptHandler) and asked & set(map(path, names)):
             return
         self.gone |= set(ast.walk(node))
         edit = Drop(self._context.module.tree.span(node))
-        yield self._folded(node, f"`{target.id}` is not needed any more", edit)
+        said = ", ".join(map(ast.unparse, names))
+        yield self._folded(node, f"`{said}` is not needed any more", edit)
+
+    def _is_spent(self, target: ast.expr) -> bool:
+        """Tell whether a name is set to what only served the guards: ``amp = None``, a flag, no reason for its lack."""
+        context = self._context
+        given = assigned(context.module.tree, target)
+        if not isinstance(target, ast.Name):
+            return False
+        if target.id in context.availability.flags:
+            looked = (
+                given is not None and looks(given) and target.id not in asked_elsewhere(context)
+            )
+            return given is None or isinstance(given, ast.Constant) or looked
+        if not is_none(given):
+            return False
+        if target.id in context.availability.reasons:
+            return target.id not in still_read(context)
+        return context.project.external(context.module, target) in ("apex.amp", "apex")
 
     def _global(self, node: ast.Global) -> Iterator[Decision]:
         names = [n for n in node.names if not _apex_global(self._context, n)]
@@ -200,7 +223,7 @@ def _vanishes(context: FileContext, stmt: ast.stmt) -> bool:
     if isinstance(stmt, ast.Import | ast.ImportFrom):
         return imports_apex([stmt]) and not any(_live(context, stmt, a) for a in stmt.names)
     if isinstance(stmt, ast.Assign | ast.AnnAssign):
-        flags = context.availability.flags
+        flags = context.availability.flags | context.availability.reasons
         return all(isinstance(t, ast.Name) and t.id in flags for t in targets_of(stmt))
     if (call := called_alone(stmt)) is not None:
         texts = (string(part) for part in ast.walk(stmt))
@@ -219,15 +242,19 @@ def _live(context: FileContext, stmt: ast.stmt, alias: ast.alias) -> bool:
     )
 
 
-def _rebinds_native(context: FileContext, node: ast.Try, stmt: ast.stmt) -> bool:
-    """Tell whether a handler binds names that the program goes on using (a native fallback)."""
+def _rebinds_native(
+    context: FileContext, node: ast.Try, handler: ast.ExceptHandler, stmt: ast.stmt
+) -> bool:
+    """Tell whether a handler binds names that the program goes on using (a native fallback), not what it caught."""
     if isinstance(stmt, ast.ImportFrom | ast.Import):
         names = {imported_name(alias) for alias in stmt.names}
         return not imports_apex([stmt]) and _used_outside(context, node, names)
     if isinstance(stmt, ast.FunctionDef | ast.ClassDef):
         return True
     if isinstance(stmt, ast.Assign | ast.AnnAssign):
-        return not isinstance(stmt.value, ast.Constant) and _used_outside(context, node, defs(stmt))
+        caught = handler.name is not None and mentions(stmt, handler.name)
+        held = not isinstance(stmt.value, ast.Constant) and not caught
+        return held and _used_outside(context, node, defs(stmt))
     return False
 
 
