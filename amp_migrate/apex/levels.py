@@ -72,8 +72,10 @@ def _variable(module: Module, node: ast.Name, seen: frozenset[str]) -> frozenset
 
 
 def _option(module: Module, name: str) -> frozenset[str] | None:
-    """Return the choices of a command line option that nothing in the file sets otherwise."""
-    stored = any(isinstance(node.ctx, ast.Store) for node in module.tree.attributes(name))
+    """Return the choices of a command line option, and the texts that the file sets it to."""
+    stores = [node for node in module.tree.attributes(name) if isinstance(node.ctx, ast.Store)]
+    texts = [string(value) for node in stores if (value := assigned(module.tree, node)) is not None]
+    stored = {text for text in texts if text is not None}
     found = [
         call
         for call in module.tree.nodes(ast.Call)
@@ -81,9 +83,9 @@ def _option(module: Module, name: str) -> frozenset[str] | None:
     ]
     choices = [_choices(call) for call in found]
     known = [levels for levels in choices if levels is not None]
-    if stored or not known or len(known) < len(choices):
+    if len(texts) < len(stores) or None in texts or not known or len(known) < len(choices):
         return None
-    return frozenset().union(*known)
+    return frozenset(stored).union(*known)
 
 
 def _names(call: ast.Call) -> set[str]:

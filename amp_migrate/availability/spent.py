@@ -11,7 +11,7 @@ from amp_migrate.facts.closure import spread
 from amp_migrate.facts.paths import defs, path, uses, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Function, Project
-from amp_migrate.project.order import Loop, in_branch, inside, levels
+from amp_migrate.project.order import Loop, exclusive, in_branch, inside, levels
 from amp_migrate.project.relatives import family
 from amp_migrate.training.bindings import values_of
 from amp_migrate.training.flags.setting import got, read
@@ -75,7 +75,7 @@ def is_over(site: Site, holder: ast.If) -> bool:
     branch = holder.body if in_branch(tree, site.node, holder.body) else holder.orelse
     read = uses(holder.test)
     return any(
-        read & _defs(site, [stmt]) - uses(stmt)
+        read & _defs(site, [stmt], instead=False) - uses(stmt)
         for top in branch
         for stmt in walk(top)
         if isinstance(stmt, ast.stmt)
@@ -83,18 +83,24 @@ def is_over(site: Site, holder: ast.If) -> bool:
 
 
 def _set_behind(site: Site, holder: ast.If) -> set[str]:
-    """Return what the branch of the initialize sets besides it."""
+    """Return what the branch of the initialize sets besides it, and not in its place: in the other arm of a test in it."""
     tree = site.module.tree
     branch = holder.body if in_branch(tree, site.node, holder.body) else holder.orelse
-    return _defs(site, branch)
+    again = any(isinstance(up, Loop) and inside(tree, up, holder) for up in levels(tree, site.node))
+    return _defs(site, branch, instead=again)
 
 
-def _defs(site: Site, block: list[ast.stmt]) -> set[str]:
-    """Return what the statements of a block set, without what the initialize gives back as it is given."""
+def _defs(site: Site, block: list[ast.stmt], *, instead: bool = True) -> set[str]:
+    """Return what the statements of a block set, without what the initialize gives back as it is given.
+
+    Without `instead`, what only sets something where the initialize does not run is left out.
+    """
     found: set[str] = set()
     for stmt in block:
         for node in walk(stmt):
             if isinstance(node, ast.expr):
+                if not instead and exclusive(site.module.tree, node, site.node):
+                    continue
                 own = inside(site.module.tree, node, site.statement)
                 found |= defs(node) - (uses(site.statement) if own else set())
     return found

@@ -224,6 +224,8 @@ LEVELS: dict[str, tuple[str, str, set[str]]] = {
     "an option": ("p.add_argument('--lv', choices=['O0', 'O1'])\n", "args.lv", {"O0", "O1"}),
     "an option by dest": ("p.add_argument('--x', dest='lv', choices=('O1',))\n", "args.lv", {"O1"}),
     "an option that is set": ("p.add_argument('--lv', choices=['O0', 'O1'])\nargs.lv = z\n", "args.lv", {"O0", "O1", "O2", "O3"}),
+    "an option that is set to a text": ("p.add_argument('--lv', choices=['O0', 'O1'])\nargs.lv = 'O2'\n", "args.lv", {"O0", "O1", "O2"}),
+    "an option that is counted on": ("p.add_argument('--lv', choices=['O0'])\nargs.lv += z\n", "args.lv", {"O0", "O1", "O2", "O3"}),
     "an option of any value": ("p.add_argument('--lv')\n", "args.lv", {"O0", "O1", "O2", "O3"}),
     "a call": ("", "f()", {"O0", "O1", "O2", "O3"}),
 }  # fmt: skip

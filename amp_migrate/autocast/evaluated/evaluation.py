@@ -13,6 +13,7 @@ from amp_migrate.autocast.evaluated.choosing import choice
 from amp_migrate.autocast.evaluated.inference import (
     before_apex,
     evaluated,
+    gives_no_graph,
     run_by,
     without_gradients,
 )
@@ -101,7 +102,9 @@ def _at_calls(
         for where, call in run_by(unit.project, module, node)
         if call not in taken
         and (
-            without_gradients(unit, where, call) or feeds_nothing(unit, where, call)
+            without_gradients(unit, where, call)
+            or gives_no_graph(unit, call)
+            or feeds_nothing(unit, where, call)
             if unit.scales
             else not covered(unit, where, call)
         )

@@ -23,8 +23,11 @@ from amp_migrate.training.contexts import (
     decorated,
     enters_autocast,
     in_autocast,
+    keeps_no_graph,
     runs_without_gradients,
 )
+from amp_migrate.training.forwards.classes import is_network_class
+from amp_migrate.training.forwards.forwards import Forward
 from amp_migrate.training.forwards.unseen import evaluates_given
 from amp_migrate.training.region import Region
 
@@ -32,6 +35,24 @@ from amp_migrate.training.region import Region
 def without_gradients(unit: Unit, module: Module, node: ast.AST) -> bool:
     """Tell whether a node runs without gradients, where no autocast of the source stands around it."""
     return _runs_without(unit, module, node, set())
+
+
+def gives_no_graph(unit: Unit, node: ast.AST) -> bool:
+    """Tell whether a call runs methods of networks that compute and return under their own ``with torch.no_grad():`` alone."""
+    callees = unit.project.callees(node) if isinstance(node, ast.Call) else []
+    return bool(callees) and all(_keeps_no_graph(unit, callee) for callee in callees)
+
+
+def _keeps_no_graph(unit: Unit, function: Function) -> bool:
+    module, project, cls = function.module, unit.project, function.class_around
+    if cls is None or not is_network_class(cls):
+        return False
+    given: list[ast.AST] = [n for n in function.own_nodes if isinstance(n, ast.Return | ast.Yield)]
+    run = [call for call in function.calls if unit.forwards.call(module, call) is Forward.NETWORK]
+    return bool(given) and all(
+        keeps_no_graph(project, module, node) and not in_autocast(project, module, node)
+        for node in (*given, *run)
+    )
 
 
 def evaluated(project: Project, module: Module, call: ast.Call) -> list[ast.expr]:

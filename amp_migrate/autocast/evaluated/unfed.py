@@ -39,7 +39,8 @@ def is_part(unit: Unit, module: Module, node: ast.AST) -> bool:
     cls = unit.project.function_of(module, node).class_around
     if cls is None or not is_network_class(cls):
         return covered(unit, module, node)
-    trains = any(function.class_around is cls for function, _ in unit.trained())
+    trained = (f for f, _ in unit.trained() if f.class_around is cls)
+    trains = any(not function.is_static for function in trained)
     return covered(unit, module, node) or not trains
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from amp_migrate.facts.paths import path
 from amp_migrate.placement.making.climbing import reaches
 from amp_migrate.placement.making.creation import Creation
 from amp_migrate.plan.cannot import Cannot
@@ -11,6 +12,7 @@ from amp_migrate.project import CallSite, Class, Function
 from amp_migrate.project.order import common, dominates
 from amp_migrate.project.relatives import family
 from amp_migrate.scaler.home import Home
+from amp_migrate.scaler.reach import in_reach
 from amp_migrate.training.steps import children_of
 
 
@@ -33,6 +35,8 @@ def at_hand(home: Home, function: Function, node: ast.AST, creations: list[Creat
     if owner.cls is not None and home.reads_own(owner) and home.is_attribute(owner):
         early = _made_early(home, owner.cls) or _off_at_first(owner.cls, creations)
         return home.access(function, node) if early else None
+    if _is_made_off(home, function, node):
+        return home.access(function, node)
     calls = home.project.callers(function)
     ready = all(call.function in home.inits or call.function in home.users for call in calls)
     if not calls or not ready or home.project.escapes(function):
@@ -49,6 +53,43 @@ def at_hand(home: Home, function: Function, node: ast.AST, creations: list[Creat
         return None
     finally:
         home.constructs = True
+
+
+def _is_made_off(home: Home, function: Function, node: ast.AST) -> bool:
+    """Tell whether a function reads the scaler off an object on which it was made before in every run: ``runner.scaler``."""
+    relatives = {relative for cls in home.keepers for relative in family(cls)}
+    name = in_reach.held(home.project, relatives, function, node)
+    return (
+        name is not None
+        and name.isidentifier()
+        and _is_made_on(home, function, name, node, frozenset())
+    )
+
+
+def _is_made_on(
+    home: Home, function: Function, name: str, node: ast.AST, around: frozenset[Function]
+) -> bool:
+    """Tell whether a method of the object that a variable holds has initialized whenever a function comes to a node."""
+    tree, scopes = function.module.tree, function.module.scopes
+    bindings = scopes.bindings(function.scope, name)
+    if len(bindings) != 1 or function in around:
+        return False
+    for call in function.calls:
+        callees = home.project.callees(call)
+        own = isinstance(call.func, ast.Attribute) and path(call.func.value) == name
+        if own and callees and all(callee in home.inits for callee in callees):
+            if dominates(tree, tree.statement(call), node):
+                return True
+    sites = home.project.callers(function)
+    if not isinstance(bindings[0], ast.arg) or not sites or home.project.escapes(function):
+        return False
+    for site in sites:
+        given = home.project.arguments(site, function).get(name)
+        if not isinstance(given, ast.Name) or home.project.holder(given) is not site.function:
+            return False
+        if not _is_made_on(home, site.function, given.id, site.call, around | {function}):
+            return False
+    return True
 
 
 def without_cost(
