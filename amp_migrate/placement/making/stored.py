@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from functools import partial
 
-from amp_migrate.facts.paths import defs, prefixes, uses
+from amp_migrate.apex.sites import Site
+from amp_migrate.facts.paths import calls_anything, defs, mentions, prefixes, uses
 from amp_migrate.placement.making.creation import Creation
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Project
@@ -38,6 +40,27 @@ def kept_guards(project: Project, stored: Stored, creation: Creation) -> list[st
             if defs(node) & read and runs(creation.top, node) and runs(node, stored.statement):
                 raise _moved(stored, node)
     return found
+
+
+def made_at(stored: Stored, inits: Sequence[Site]) -> ast.stmt:
+    """Return a statement that finds the scaler for an object made: that which stores amp, or one behind the initialize.
+
+    Amp may be stored just in front of that: nothing asks the object for it between the two.
+    """
+    tree, last = stored.site.module.tree, stored.statement
+    block = tree.block(last)
+    site = next((s for s in inits if s.statement in block[block.index(last) + 1 :]), None)
+    if site is None:
+        return last
+    between = block[block.index(last) + 1 : block.index(site.statement)]
+    root = stored.owner.partition(".")[0]
+    if any(mentions(stmt, root) or calls_anything(stmt) for stmt in between):
+        return last
+    for level in levels(tree, site.statement):
+        beside = tree.block(level)
+        if level is not beside[-1]:
+            return beside[beside.index(level) + 1]
+    return last
 
 
 def _moved(stored: Stored, node: ast.AST) -> Cannot:

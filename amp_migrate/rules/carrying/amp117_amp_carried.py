@@ -36,7 +36,7 @@ from collections.abc import Iterator
 
 from amp_migrate.apex.emptied import Empty, asked, test_of
 from amp_migrate.apex.sites import HANDED_ON, Kind
-from amp_migrate.placement.making.stored import kept_guards
+from amp_migrate.placement.making.stored import kept_guards, made_at
 from amp_migrate.placement.unscaling.parameters import replaced_parameters
 from amp_migrate.plan.model import (
     AddArgument,
@@ -254,9 +254,9 @@ def _stored(context: Context, stored: Stored) -> Decision:
     site, tree = stored.site, stored.site.module.tree
     span = tree.span(stored.statement)
     edits: list[Edit]
-    scaler = context.scaler(site.function, stored.statement)
-    text = f"{stored.owner}.{home.name} = {scaler}"
     inits = home.inits.get(site.function, [])
+    scaler = context.scaler(site.function, made_at(stored, inits))
+    text = f"{stored.owner}.{home.name} = {scaler}"
     if scaler == f"{stored.owner}.{home.name}":
         edits = [Drop(span)]
     elif inits and inits[0] in context.creations:
