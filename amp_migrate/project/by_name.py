@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from amp_migrate.facts.constants import string, string_start
 from amp_migrate.facts.imports import last_name
-from amp_migrate.facts.paths import path
+from amp_migrate.facts.paths import last_names, path
 from amp_migrate.modules.model import Class, Function, Module
 from amp_migrate.values.nodes import function_of
 from amp_migrate.values.objects import Fact, Instance, Made
@@ -27,9 +27,12 @@ class NameLookups:
         self.values = values
         self.lookup = values.nodes.lookup
         self._calls: list[tuple[Module, ast.Call, str]] = []
+        self._renamed: set[str] = set()
         wanted = _TABLES | _GETTERS | {"getattr", "eval"}
         for module in modules:
             for node in module.tree.parents:
+                if isinstance(node, ast.ClassDef):
+                    self._renamed.update(_renamed(node))
                 if isinstance(node, ast.Call) and (kind := last_name(node)) in wanted:
                     if not _of_object(node):
                         self._calls.append((module, node, kind))
@@ -73,9 +76,14 @@ class NameLookups:
             return False
         outer = module.tree.parents.get(call)
         run = self.values.calls.reached.get(outer, []) if isinstance(outer, ast.Call) else []
-        if {target.function for target in run} == {thing}:
+        reached = {target.function for target in run}
+        if reached == {thing}:
             return False
         computed = string(wanted) is None
+        told = self.values.calls.spoken.names(function_of(module, call), wanted)
+        if told is not None and name not in self._renamed:
+            if name not in told or (computed and thing in reached):
+                return False
         facts: list[Fact] = [
             *self.lookup.expression(module, base),
             *self.values.facts(module, base),
@@ -105,6 +113,13 @@ class NameLookups:
             return False
         unknown = holder not in self.values.calls.reached and not hasattr(builtins, holder.func.id)
         return unknown and not self.lookup.expression(module, holder.func)
+
+
+def _renamed(cls: ast.ClassDef) -> Iterator[str]:
+    """Yield what a class gives other names in its body: `clip` of ``before_step = clip``."""
+    for stmt in cls.body:
+        if isinstance(stmt, ast.Assign | ast.AnnAssign) and stmt.value is not None:
+            yield from last_names(stmt.value)
 
 
 def _of_object(call: ast.Call) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.availability.dead import is_run, is_uncalled, is_unused
-from amp_migrate.plan.cannot import place_of
+from amp_migrate.plan.cannot import place_of, spoken
 from amp_migrate.project import CallSite, Class, Function
 from amp_migrate.scaler.reach.out_of_reach import Inits
 
@@ -34,7 +34,18 @@ class Callers:
             raise self._made.unreachable(function, node, reason)
         if not calls and (self.alone or function.cls is None):
             self.uncalled.append(function)
+        for call in calls:
+            self._refuse_beside(function, node, call)
         return calls
+
+    def _refuse_beside(self, function: Function, node: ast.AST, call: CallSite) -> None:
+        """Raise `Cannot` where a call looks a function up by a name by which it may find others, which take no scaler."""
+        kin = {function, *self._project.family(function)}
+        others = [other for other in self._project.callees(call.call) if other not in kin]
+        if isinstance(call.call.func, ast.Call) and others:
+            there = place_of(call.function.module, call.call)
+            also = f"it is looked up by name ({there}), as {spoken(others[0])} is, which takes none"
+            raise self._made.unreachable(function, node, also, (there,))
 
     def refuse_escaping(self, function: Function, node: ast.AST) -> None:
         """Raise `Cannot` where code that is not seen may call a function."""

@@ -88,16 +88,29 @@ class Spoken:
             in_class = module.tree.parents.get(module.tree.statement(mention)) in bodies
             if isinstance(mention, ast.Name) and not in_class:
                 continue
-            text = string(assigned(module.tree, mention))
-            found.append(frozenset({text}) if text is not None else None)
+            found.append(self._kept(module, assigned(module.tree, mention)))
         return _all(found)
+
+    def _kept(self, module: Module, value: ast.expr | None) -> frozenset[str] | None:
+        """Return what an attribute is set to: a string, or what a constructor is given for a parameter."""
+        text = string(value)
+        if text is not None:
+            return frozenset({text})
+        if not isinstance(value, ast.Name) or function_of(module, value).name != "__init__":
+            return None
+        return self._named(function_of(module, value), value, frozenset())
 
     def _given(
         self, function: Function, name: str, seen: frozenset[Function]
     ) -> frozenset[str] | None:
         """Return what every place that says the name of a function gives one of its parameters; None where one does not."""
         found = []
-        for module, mention in self._said(function.name):
+        said = function.name
+        if said == "__init__":
+            if function.cls is None or function.cls.children:
+                return None
+            said = function.cls.name
+        for module, mention in self._said(said):
             given = _given(module, function, mention, name)
             if given is None:
                 return None
@@ -166,6 +179,12 @@ def _parts(node: ast.expr) -> list[ast.expr] | None:
     """Return what a string is put together of, in order; None for what is no sum of strings."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         return [node.left, node.right]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+        given = node.right.elts if isinstance(node.right, ast.Tuple) else [node.right]
+        return _filled(string(node.left), "%s", "%", given)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        formats = node.func.attr == "format" and not node.keywords
+        return _filled(string(node.func.value) if formats else None, "{}", "{", node.args)
     if not isinstance(node, ast.JoinedStr):
         return None
     plain = all(
@@ -175,6 +194,19 @@ def _parts(node: ast.expr) -> list[ast.expr] | None:
     )
     parts = [p.value if isinstance(p, ast.FormattedValue) else p for p in node.values]
     return parts if plain else None
+
+
+def _filled(
+    template: str | None, gap: str, mark: str, given: list[ast.expr]
+) -> list[ast.expr] | None:
+    """Return the parts of a template with what is given in its gaps; None where it has others, or not as many."""
+    pieces = template.split(gap) if template is not None else []
+    if len(pieces) != len(given) + 1 or any(mark in piece for piece in pieces):
+        return None
+    parts: list[ast.expr] = [ast.Constant(pieces[0])]
+    for value, piece in zip(given, pieces[1:], strict=True):
+        parts += [value, ast.Constant(piece)]
+    return None if any(isinstance(value, ast.Starred) for value in given) else parts
 
 
 def _all(found: Iterable[frozenset[str] | None]) -> frozenset[str] | None:
