@@ -12,6 +12,7 @@ from amp_migrate.facts.paths import defs, path, uses
 from amp_migrate.placement.backwards.behind import read_behind
 from amp_migrate.placement.backwards.probes import reads_input
 from amp_migrate.placement.backwards.scaled import ScaleLoss
+from amp_migrate.placement.finding.networks import initialized
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Module
 from amp_migrate.training.beliefs import PARAMETERS, READS_GRADIENTS
@@ -196,11 +197,26 @@ class Branches:
     def _gradients(self, node: ast.expr) -> bool:
         if node in self._masters:
             return True
+        if isinstance(node, ast.Name):
+            return self._lists_network(node)
         return (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)
             and node.func.attr == "parameters"
         )
+
+    def _lists_network(self, name: ast.Name) -> bool:
+        """Tell whether a variable keeps the list of all parameters of an initialized network."""
+        project = self._unit.project
+        module = project.module_of(name)
+        value = module.scopes.only_value(name)
+        if not isinstance(value, ast.Call) or path(value.func) not in ("list", "tuple"):
+            return False
+        listed = value.args[0] if value.args else None
+        if not isinstance(listed, ast.Call) or not isinstance(listed.func, ast.Attribute):
+            return False
+        owners = project.values.groups(module, listed.func.value)
+        return listed.func.attr == "parameters" and bool(owners & initialized(self._unit))
 
 
 def _parameters(call: ast.Call) -> tuple[ast.expr | None, list[ast.expr | ast.keyword]]:

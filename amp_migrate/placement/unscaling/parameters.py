@@ -6,7 +6,8 @@ import ast
 import copy
 
 from amp_migrate.apex.sites import Site
-from amp_migrate.facts.paths import all_given, path, same, stored, tail, walk
+from amp_migrate.facts.below import behind_docstring
+from amp_migrate.facts.paths import all_given, path, put_in, same, stored, tail, walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.unscaling.made_of import Frame, MadeOf
 from amp_migrate.project.rounds import graph_of, points_of, points_of_all
@@ -19,6 +20,10 @@ def parameters_text(unit: Unit, site: Site) -> str:
     model = _model_of(unit, site, optimizer)
     if model is not None:
         return f"{model}.parameters()"
+    return _listed(site, optimizer)
+
+
+def _listed(site: Site, optimizer: ast.expr) -> str:
     text = site.module.tree.segment(optimizer)
     return f'[p for group in {text}.param_groups for p in group["params"]]'
 
@@ -113,11 +118,28 @@ def replaced_parameters(unit: Unit, site: Site) -> tuple[str, ast.expr]:
         other = parent.orelse if parent.body is site.node else parent.body
         func = other.func if isinstance(other, ast.Call) and not all_given(other) else None
         plain = isinstance(func, ast.Attribute) and func.attr == "parameters"
-        if (plain and not _is_more(unit, site, other)) or _alike(
-            ast.parse(text, mode="eval").body, other
+        spelt = (text, _listed(site, all_given(site.call)[0]))
+        if (plain and not _is_more(unit, site, other)) or any(
+            _alike(ast.parse(one, mode="eval").body, _given_back(unit, other)) for one in spelt
         ):
             return tree.segment(other), parent
     return text, site.call
+
+
+def _given_back(unit: Unit, node: ast.expr) -> ast.expr:
+    """Return what an expression stands for: of a call of a function that does nothing but return it, what that returns."""
+    callees = unit.project.callees(node) if isinstance(node, ast.Call) else []
+    if not isinstance(node, ast.Call) or len(callees) != 1 or callees[0].node is None:
+        return node
+    function = callees[0].node
+    body = behind_docstring(function) if isinstance(function, ast.FunctionDef) else []
+    if len(body) != 1 or not isinstance(body[0], ast.Return) or body[0].value is None:
+        return node
+    if any(
+        path(item) not in ("staticmethod", "classmethod") for item in callees[0].node.decorator_list
+    ):
+        return node
+    return put_in(copy.deepcopy(body[0].value), unit.project.given(node, callees[0]))
 
 
 def _is_more(unit: Unit, site: Site, plain: ast.expr) -> bool:
