@@ -73,7 +73,7 @@ class Layout:
 
     def name(self, path: str) -> str:
         """Return the dotted name of a file from the folder that holds its outermost package."""
-        return self._dotted(path, self._package_base(path))
+        return self._dotted(path, self.base(path))
 
     def names(self, path: str) -> tuple[str, ...]:
         """Return every dotted name a file may be imported by: from its package, and from each folder above."""
@@ -108,9 +108,26 @@ class Layout:
             entry = self.entry(base, parts)
             # A folder without __init__.py never hides an installed package.
             hidden = isinstance(entry, Folder) and parts[0] in INSTALLED
-            if entry is not None and entry != importer and not hidden:
+            if entry is not None and not hidden and self._may_read(importer, base, entry, parts):
                 return entry
         return None
+
+    def found_from(self, importer: str, dotted: str) -> str | None:
+        """Return the folder that ``import dotted`` in `importer` finds its file or folder in; None if it is not here."""
+        found = self.absolute(importer, dotted)
+        if found is None:
+            return None
+        stem = found.path if isinstance(found, Folder) else found.removesuffix("/__init__.py")
+        for _ in dotted.split("."):
+            stem = posixpath.dirname(stem)
+        return stem
+
+    def _may_read(
+        self, importer: str, base: str, entry: str | Folder, parts: Sequence[str]
+    ) -> bool:
+        """Tell whether a file may import what lies in a folder: itself only as the outermost package of its name."""
+        own = self.package(importer) and not self._has_init(base) and parts[0] not in INSTALLED
+        return entry != importer or own
 
     def candidates(self, names: Iterable[str]) -> Iterator[str]:
         """Yield the files, those of packages by their ``__init__.py``, that some names of modules may mean."""
@@ -120,9 +137,16 @@ class Layout:
                 if isinstance(entry, str):
                     yield entry
 
+    def base(self, path: str) -> str:
+        """Return the folder that holds the outermost package of a file, its own where it lies in none."""
+        for folder in _above(path):
+            if not self._has_init(folder):
+                return folder
+        return ""
+
     def outermost(self, path: str) -> str | None:
         """Return the folder of the outermost package that holds a file; None where it lies in none."""
-        base = self._package_base(path)
+        base = self.base(path)
         first = path[len(base) :].lstrip("/").partition("/")
         return posixpath.join(base, first[0]) if first[1] else None
 
@@ -139,7 +163,7 @@ class Layout:
         above = [folder for folder in _above(importer) if self._within(folder)]
         inside = [folder for folder in above if self._has_init(folder)]
         outside = [folder for folder in above if not self._has_init(folder)]
-        found = [*self._added.get(importer, ()), *outside, self._package_base(importer)]
+        found = [*self._added.get(importer, ()), *outside, self.base(importer)]
         if first not in INSTALLED:
             found += inside
             found += self._elsewhere(own, first)
@@ -170,12 +194,6 @@ class Layout:
 
     def _has_init(self, folder: str) -> bool:
         return posixpath.join(folder, "__init__.py") in self.files
-
-    def _package_base(self, path: str) -> str:
-        for folder in _above(path):
-            if not self._has_init(folder):
-                return folder
-        return ""
 
     def _dotted(self, path: str, base: str) -> str:
         stem = path[len(base) :].lstrip("/").removesuffix(".py").removesuffix("__init__").strip("/")

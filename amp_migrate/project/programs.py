@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import bottom
-from amp_migrate.modules.imports import Groups, import_calls, imported_by
+from amp_migrate.modules.imports import Groups, imported_by
 from amp_migrate.modules.model import Module
 from amp_migrate.project.once import kept, once
 from amp_migrate.values.written import is_handed_on
@@ -86,14 +86,13 @@ def _may_import(project: Project, path: str) -> Iterable[str]:
     """Yield the files that may import a file themselves."""
     yield from _importing(project).get(path, ())
     if not _is_collected(path):
-        yield from _importers_of_any(project)
+        yield from (other for other, files in _worked_out(project).items() if path in files)
 
 
 def _may_be_imported(project: Project, path: str) -> Iterable[str]:
-    """Yield the files that a file may import itself: any, by a name that is not known."""
+    """Yield the files that a file may import itself, by names that it works out as well."""
     yield from imports(project, path)
-    if path in _importers_of_any(project):
-        yield from (other for other in project.modules if not _is_collected(other))
+    yield from (p for p in _worked_out(project).get(path, ()) if not _is_collected(p))
 
 
 def _is_collected(path: str) -> bool:
@@ -122,15 +121,14 @@ def _importing(project: Project) -> dict[str, list[str]]:
 
 
 @once
-def _importers_of_any(project: Project) -> frozenset[str]:
-    """Return the files that import by a name that is not known, or ask a library for what a text names."""
-    lookup, modules = project.lookup, project.modules.values()
-    calls = ((m, call) for m in modules for call in import_calls(m))
-    found = {m.path for m, call in calls if not lookup.expression(m, call)}
+def _worked_out(project: Project) -> dict[str, frozenset[str]]:
+    """Return the files that a file may import by names that it works out, or asks a library to find, by its path."""
+    meeting = project.calls.meeting
     asking = (
         m.path for m, c in project.nodes(ast.Call) if project.external(m, c.func) in _LOCATORS
     )
-    return frozenset(found.union(asking))
+    found = meeting.worked_out()
+    return found | {path: found.get(path, frozenset()) | meeting.below(path) for path in asking}
 
 
 def number_of(project: Project, path: str) -> int:

@@ -20,6 +20,7 @@ ALONE = {
 
 ONLY_THERE = "class B:\n    def only_there(self): 1\n"
 WORKED_OUT = "import importlib\nimportlib.import_module"
+ASKS = f"{WORKED_OUT}(name)\ndef f(x):\n    x.only_there()\n"
 
 
 @pytest.mark.parametrize(
@@ -40,6 +41,14 @@ WORKED_OUT = "import importlib\nimportlib.import_module"
         ({"a.py": "def g(x, found):\n    found.load_module(x)\ndef f(x):\n    x.only_there()\n", "b.py": ONLY_THERE}, 2),
         ({"a.py": f"{WORKED_OUT}(f'lib.{{name}}')\ndef f(x):\n    x.only_there()\n", "lib/b.py": ONLY_THERE}, 1),
         ({"a.py": f"{WORKED_OUT}('lib.' + name)\ndef f(x):\n    x.only_there()\n", "b.py": ONLY_THERE}, 2),
+        ({"one/a.py": f"import h\n{ASKS}", "one/h.py": "", "two/b.py": ONLY_THERE}, 2),
+        ({"one/a.py": f"import h\n{ASKS}", "one/h.py": "", "one/b.py": ONLY_THERE}, 1),
+        ({"one/a.py": ASKS, "two/b.py": ONLY_THERE}, 1),
+        ({"one/a.py": f"import torch\n{ASKS}", "two/b.py": ONLY_THERE}, 1),
+        ({"one/lib/a.py": f"import lib.h\n{ASKS}", "one/lib/h.py": "", "one/b.py": ONLY_THERE}, 1),
+        ({"one/lib/a.py": f"import lib.h\n{ASKS}", "one/lib/h.py": "", "two/b.py": ONLY_THERE}, 2),
+        ({"one/__init__.py": "", "one/a.py": f"from . import h\n{ASKS}", "one/h.py": "", "b.py": ONLY_THERE}, 1),
+        ({"on/one/__init__.py": "", "on/one/a.py": f"from . import h\n{ASKS}", "on/one/h.py": "", "b.py": ONLY_THERE}, 2),
         ({"one/a.py": "import m\ndef f(x):\n    x.only_there()\n", "two/m.py": "", "three/m.py": ONLY_THERE}, 2),
         ({"a.py": "def f(x):\n    x.run()\n", "b.py": "class B:\n    def run(self): 1\n"}, 2),
     ],

@@ -116,6 +116,19 @@ def test_nearest_module_wins() -> None:
         assert [item.module.path for item in callees] == [f"{folder}/utils.py"]
 
 
+def test_a_package_that_imports_itself_by_its_name_is_no_other_of_that_name() -> None:
+    """Of packages with one name, each one's own file means itself; a package inside another is imported by both names."""
+    files = {f"{at}/utils/engine.py": TRAIN for at in "ab"}
+    files |= {
+        f"{at}/utils/__init__.py": "from utils import engine\nengine.train()\n" for at in "ab"
+    }
+    case = Case(files | {"a/deep/__init__.py": "", "a/deep/lib/__init__.py": "import lib\nlib.x\n"})
+    for at in "ab":
+        callees = case.project.callees(case.call(f"{at}/utils/__init__.py", "engine.train()"))
+        assert [item.module.path for item in callees] == [f"{at}/utils/engine.py"]
+    assert case.external("a/deep/lib/__init__.py", "lib.x") == "lib.x"
+
+
 def test_installed_names_are_not_taken_from_far_files() -> None:
     """A file called apex.py, or a folder called apex, does not stand for the package."""
     case = Case(

@@ -36,6 +36,14 @@ def test_an_import_by_an_unknown_name_reaches_every_file() -> None:
     assert _beside(files, "engine.py") == set(files)
 
 
+def test_an_import_by_an_unknown_name_reaches_no_file_beside_the_folders_of_the_known_ones() -> None:
+    """Programs in folders of their own: what one finds by a name lies where what it imports lies."""
+    files = {f"{at}/{path}": text for at in ("one", "two") for path, text in _FILES.items()}
+    files["one/train.py"] += "\nimport importlib\nmodule = importlib.import_module(name)"
+    assert _beside(files, "one/plot.py") == {path for path in files if path.startswith("one/")}
+    assert _beside(files, "two/plot.py") == {"two/plot.py"}
+
+
 @pytest.mark.parametrize("name", ["test_plot.py", "plot_test.py", "conftest.py"])
 def test_an_import_by_an_unknown_name_reaches_no_file_that_pytest_collects(name: str) -> None:
     """A test runs what it imports itself, beside nothing that is found by a name."""

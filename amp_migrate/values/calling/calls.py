@@ -82,7 +82,7 @@ class Calls:
         self.expressions.unwrapped.tell(for_good=True)
         if untold or self.graph.version != version:
             self._rounds(modules, pending, stores, maps, called)
-        self._meeting = Meeting(modules, self.nodes.lookup)
+        self.meeting = Meeting(modules, self.nodes.lookup)
         self._unknown([pair for pair in pending if pair[1] not in self.reached])
         for module, call in self._initializers:
             self._initialize(module, call)
@@ -223,7 +223,7 @@ class Calls:
         if not isinstance(func, ast.Attribute) or func.attr in _COMMON:
             return
         known = self._methods.get(func.attr, ())
-        methods = [method for method in known if self._meeting.may(module, method.module)]
+        methods = [method for method in known if self.meeting.may(module, method.module)]
         base = self.expressions.node(module, func.value)
         if not methods or base is None or self.graph.facts(base, MIDDLE):
             return
