@@ -7,8 +7,10 @@ from collections.abc import Iterable
 
 from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.paths import LOOKS, YIELDS
+from amp_migrate.facts.scopes import assigned
 from amp_migrate.modules.binding import bind
 from amp_migrate.modules.model import Class, Function, Module
+from amp_migrate.values.calling.targets import Target
 from amp_migrate.values.nodes import enclosing_class, function_of
 from amp_migrate.values.values import Values
 
@@ -48,9 +50,9 @@ class Journeys:
                     self._renamed.add(node.name)
 
     def closed(self, module: Module, node: ast.expr, function: Function) -> bool:
-        """Tell whether all that becomes of a function that `node` gives is calls that are known to run it alone.
+        """Tell whether all that becomes of a function that `node` gives is calls that are known to run it.
 
-        What is only handed back to a statement that drops it (``bus.on("step", handler)``) needs none.
+        Such a call may run others as well, all of them known. What is only handed back to a statement that drops it (``bus.on("step", handler)``) needs none.
         """
         places = self._followed([(module, node)], function)
         if places is None:
@@ -97,7 +99,7 @@ class Journeys:
         if isinstance(parent, ast.Call):
             if node is parent.func:
                 run = self._values.calls.reached.get(parent, [])
-                return [] if {target.function for target in run} == {function} else None
+                return [] if _runs(run, function) else None
             return self._given(module, parent, node)
         if isinstance(parent, _WHOLE) or (isinstance(parent, ast.Dict) and node in parent.values):
             return [(module, parent)]
@@ -112,6 +114,8 @@ class Journeys:
         if isinstance(parent, ast.AnnAssign | ast.AugAssign | ast.NamedExpr):
             return self._all(module, [parent.target])
         if isinstance(parent, ast.For | ast.AsyncFor | ast.comprehension):
+            if self._is_dictionary(module, node):
+                return []
             return self._all(module, [parent.target])
         if isinstance(parent, ast.Return):
             sites = self._values.calls.sites.get(function_of(module, parent), [])
@@ -128,8 +132,23 @@ class Journeys:
             return None if kept is None else [*kept, (module, call)]
         name = module.scopes.builtin(func)
         if name in _VIEWS:
-            return [(module, call)]
+            keys = name != "dict" and self._is_dictionary(module, argument)
+            return [] if keys else [(module, call)]
         return [] if name in _TESTS else None
+
+    def _is_dictionary(self, module: Module, node: ast.expr) -> bool:
+        """Tell whether an expression is a dictionary, of which a loop gives the keys."""
+        bound = module.scopes.bound(node) if isinstance(node, ast.Name) else []
+        if len(bound) == 1 and isinstance(bound[0], ast.alias):
+            statement = module.tree.parents.get(bound[0])
+            if not isinstance(statement, ast.ImportFrom):
+                return False
+            home = self._values.nodes.lookup.source(module, statement)
+            if not isinstance(home, Module):
+                return False
+            bound, module = home.scopes.bindings(home.tree.module, bound[0].name), home
+        value = assigned(module.tree, bound[0]) if len(bound) == 1 else node
+        return isinstance(value, ast.Dict | ast.DictComp)
 
     def _received(self, call: ast.Call, argument: ast.expr) -> list[Place] | None:
         """Return the uses of the parameters that a call gives an argument to."""
@@ -214,6 +233,12 @@ class Journeys:
         named = [(m, n) for m, n in self._names.get(name, []) if _may_be(m, n, module, scope)]
         places: list[tuple[Module, Written]] = [*named, *self._attributes.get(name, [])]
         return [(where, node) for where, node in places if _is_load(node)]
+
+
+def _runs(targets: list[Target], function: Function) -> bool:
+    """Tell whether a call runs a function, among others that are known."""
+    found = {target.function for target in targets}
+    return function in found and None not in found
 
 
 def _may_be(module: Module, node: ast.Name, home: Module, scope: ast.AST) -> bool:

@@ -144,7 +144,7 @@ class Home:
         if self.module_level:
             if function in self.carriers.parameters:
                 self.callers.refuse_escaping(function, node)
-            return of_file.reached(self, function, node, self._parameter)
+            return of_file.reached(self, function, node, self.take)
         if function in self.carriers.parameters:
             self.callers.refuse_escaping(function, node)
             return self.name
@@ -155,7 +155,7 @@ class Home:
         if function in self.asked:
             return self._ask(function, self.asked[function])
         if function in self.beside.borrowing:
-            return self._parameter(function, node)
+            return self.take(function, node)
         runner = self.runners.through(function)
         if runner is not None:
             self.runners.used = True
@@ -196,7 +196,7 @@ class Home:
         """Let a function take the scaler, or where it cannot, read it from an object that it is given: ``runner.scaler``."""
         try:
             with self._all_or_nothing():
-                return self._parameter(function, node)
+                return self.take(function, node)
         except OutOfReach:
             for name, cls in in_reach.given(self.project, function):
                 if cls not in self._constructing and self._is_constructed(cls, node):
@@ -262,11 +262,12 @@ class Home:
             return False
         self.constructed.add(init.cls or cls)
         self._attributes.add(init.cls or cls)
-        self._parameter(init, node)
+        self.take(init, node)
         self.threads[init].edits.append((init.module.path, places.kept(init, self.name)))
         return True
 
-    def _parameter(self, function: Function, node: ast.AST) -> str:
+    def take(self, function: Function, node: ast.AST) -> str:
+        """Let a function take the scaler as a parameter, and return its name. Raises `Cannot` where some call is unseen."""
         if function in self.threads:
             return self.name
         every = self.callers.of(function, node)
