@@ -98,10 +98,10 @@ class Calls:
         )
 
     def alias(self, node: ast.expr) -> Held | None:
-        """Return the plain spelling of amp for another name of it; None where the name is plain, or not known."""
+        """Return the plain spelling of amp, or of a loss scaler of Apex, for another name of it; None where the name is plain, or not known."""
         at = self._holding.moment(node, Kind.LOAD)
         found = Held(node, at, ()) if at is not None else None
-        while found is not None and not self._is_plain_amp(found.node):
+        while found is not None and not self._is_plain(found.node):
             step = self._holding.held(found.node, found.moment)
             found = step and Held(step.node, step.moment, (*found.through, *step.through))
         if found is None or at is None or found.node is node:
@@ -128,7 +128,9 @@ class Calls:
         renamed = f" as {target.id}" if last != target.id else ""
         return f"from {package} import {last}{renamed}"
 
-    def _is_plain_amp(self, node: ast.expr) -> bool:
+    def _is_plain(self, node: ast.expr) -> bool:
+        if self._holding.is_loss_scaler(node):
+            return True
         if not self._is_amp(node):
             return False
         if isinstance(node, ast.Attribute):

@@ -81,6 +81,8 @@ def _is_hidden(project: Project, site: Site) -> bool:
     """Tell whether a use of Apex is no plain call: a function of amp, or amp itself, as a value, or with stars."""
     if site.kind is Kind.OTHER_AMP:
         return site.name.removeprefix("apex.amp.") in {*AMP_CALLS, "__dict__"}
+    if site.kind is Kind.LOSS_SCALE:
+        return isinstance(site.module.tree.parent(site.node), ast.Assign | ast.AnnAssign)
     if site.kind is Kind.VALUE:
         return isinstance(
             site.module.tree.parent(site.node),
@@ -172,14 +174,13 @@ class _File:
             chosen = self._choices.of(use) or self._returning.of(use)
             if chosen is not None:
                 yield _Spelling(chosen.use, chosen.scaling, chosen.through, chosen=chosen)
+        scalers = any(self._tree.attributes("loss_scalers"))
         for node in self._tree.nodes(ast.Name, ast.Subscript, ast.Attribute):
-            if (
-                isinstance(node.ctx, ast.Load)
-                and self._project.apex(self._module, node) == "apex.amp"
-            ):
-                amp = self._calls.alias(node)
-                if amp is not None:
-                    yield _Spelling(node, amp.node, amp.through)
+            amp = self._project.apex(self._module, node) == "apex.amp"
+            if isinstance(node.ctx, ast.Load) and (amp or (scalers and isinstance(node, ast.Name))):
+                alias = self._calls.alias(node)
+                if alias is not None:
+                    yield _Spelling(node, alias.node, alias.through)
 
     def _is_excluded(self, use: ast.expr | ast.stmt) -> bool:
         return (self._tree.path, *self._tree.span(use)[:2]) in self._without

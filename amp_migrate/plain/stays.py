@@ -14,14 +14,16 @@ from amp_migrate.facts.variables import Variable, variable
 from amp_migrate.flow import Graph, Graphs, Known, Point, Term, cautious, keeping, term
 from amp_migrate.flow.assumption import NOTHING
 from amp_migrate.flow.changes import after
-from amp_migrate.project import Module, Project
+from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.programs import is_touched_elsewhere
-from amp_migrate.project.reach import where_set
+from amp_migrate.project.reach import reachable, where_set
 
 _NAMESPACES = frozenset({"types.SimpleNamespace", "argparse.Namespace"})
 _CONTEXTS = frozenset({"apex.amp.scale_loss", "contextlib.nullcontext"})
 
 
+_SCALERS = "apex.amp._amp_state.loss_scalers"
+_INITIALIZE = "apex.amp.initialize"
 _OPERATIONS = (ast.IfExp, ast.BoolOp, ast.Compare, ast.UnaryOp)
 
 
@@ -61,6 +63,8 @@ class Keeping:
             return True
         if at.graph is not until.graph:
             return isinstance(node, ast.Name) and self._is_final(node.id, until)
+        if self.is_loss_scaler(node):
+            return not self._may_initialize(at, until)
         return self.kept(known, at, until)
 
     def _same_value(self, node: ast.expr, at: Moment, until: Moment) -> bool:
@@ -77,6 +81,33 @@ class Keeping:
         """Tell whether an expression is Apex, or something of it."""
         name = self.project.apex(self.module, node)
         return name is not None and name.partition(".")[0] == "apex"
+
+    def is_loss_scaler(self, node: ast.expr) -> bool:
+        """Tell whether an expression is a loss scaler of Apex by its number, an object that every initialize makes anew."""
+        return (
+            isinstance(node, ast.Subscript)
+            and isinstance(node.slice, ast.Constant)
+            and self.project.apex(self.module, node.value) == _SCALERS
+            and self.is_imported(node)
+        )
+
+    def _may_initialize(self, at: Moment, until: Moment) -> bool:
+        """Tell whether something that runs between two moments of a body may call ``amp.initialize``."""
+        points = at.graph.points
+        ran = (points[index].node for index in at.graph.order().between(at.point, until.point))
+        return any(
+            self.project.apex(self.module, node.func) == _INITIALIZE
+            or any(self._initializes(function) for function in self.project.callees(node))
+            for node in ran
+            if isinstance(node, ast.Call)
+        )
+
+    def _initializes(self, function: Function) -> bool:
+        return any(
+            self.project.apex(run.module, call.func) == _INITIALIZE
+            for run in reachable(self.project, function)
+            for call in run.calls
+        )
 
     def _term(self, node: ast.expr) -> Term | None:
         path = node
