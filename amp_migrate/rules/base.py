@@ -21,6 +21,7 @@ from amp_migrate.placement.steps.shared import Shared
 from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.plan.model import Decision, Edit, Finding, Place, Status
 from amp_migrate.project import Function, Module, Project
+from amp_migrate.project.programs import beside
 from amp_migrate.scaler.spelling import Spelling
 from amp_migrate.settings import Settings
 from amp_migrate.training.region import Region
@@ -118,11 +119,13 @@ class FileContext:
     held: Mapping[Place, Place] = field(default_factory=dict)
 
     def cause_of(self, *sites: Site) -> Place | None:
-        """Return what keeps some places: their own cause, or the first in the file, or in the project, that is none of them."""
+        """Return what keeps some places: their own cause, or the first in the file, or in those that run with it, that is none of them."""
         places = [site.place for site in sites]
         own = [self.held[place] for place in places if place in self.held]
         near = [cause for place, cause in self.held.items() if place.path == self.module.path]
-        return next((c for c in (*own, *near, *self.held.values()) if c not in places), None)
+        files = beside(self.project, self.module.path) if self.held else ()
+        ran = [cause for place, cause in self.held.items() if place.path in files]
+        return next((c for c in (*own, *near, *ran) if c not in places), None)
 
     def of(self, *kinds: Kind) -> Iterator[Site]:
         """Yield the sites of some kinds, in source order."""

@@ -33,6 +33,11 @@ class Spelling:
         given = ['"cuda"', *arguments] if self.torch_amp else arguments
         return f"{self.class_name}({', '.join(given)})"
 
+    def of_function(self, decorator: str, method: str) -> str:
+        """Return the call of `custom_fwd` or `custom_bwd` on a method of an ``autograd.Function``."""
+        device = ', device_type="cuda"' if self.torch_amp else ""
+        return f"{self._base}.{decorator}({method}{device})"
+
     @property
     def class_name(self) -> str:
         """The class that the written code makes a GradScaler of."""

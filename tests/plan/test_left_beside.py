@@ -44,3 +44,20 @@ def test_a_script_whose_whole_code_would_be_native_beside_one_that_stays() -> No
     left = {(f.path, f.code) for f in result.plan.findings() if f.status is Status.LEFT}
     assert {path for path, _ in left} >= {"engine.py", "legacy_train.py"}
     assert all(f.span.line > 0 for f in result.plan.findings())
+
+
+def test_what_keeps_a_decorator_is_told_of_the_program_that_runs_it() -> None:
+    """Of two programs in folders of their own that stay, the one that imports the file."""
+    files = {
+        "alone/train.py": LEGACY,
+        "alone/engine.py": ENGINE,
+        "other/train.py": f"{LEGACY}\nfrom kernels import scatter\n",
+        "other/engine.py": ENGINE,
+        "other/kernels.py": "from apex import amp\n\n\n@amp.half_function\ndef scatter(x):\n    return x\n",
+    }
+    sources = [Source.from_bytes(name, text.encode()) for name, text in files.items()]
+    findings = migrate(sources, Settings(api="torch.cuda.amp")).plan.findings()
+    kept = [f for f in findings if f.path == "other/kernels.py" and f.status is Status.LEFT]
+    assert kept
+    assert all(f.cause is None or f.cause.path.startswith("other/") for f in kept)
+    assert any(f.cause is not None for f in kept)

@@ -81,20 +81,24 @@ def _set_behind(unit: Unit, site: Site) -> str | None:
 def refuse_moved_by_hand(unit: Unit) -> None:
     """Refuse a step that checks the gradients and moves Apex's loss scale itself."""
     for site in unit.of(Kind.LOSS_SCALE):
-        stmt = site.statement
-        if not isinstance(stmt, ast.Assign) or stmt.value is not site.node:
-            continue
-        names = {t.id for t in stmt.targets if isinstance(t, ast.Name)}
-        for node in site.function.all_nodes:
-            moves = isinstance(node, ast.Attribute) and node.attr == "update_scale"
-            if moves and isinstance(node, ast.Attribute) and root(node) in names:
-                raise Cannot(
-                    "AMP909",
-                    *site.at,
-                    f"{spoken(site.function)} checks gradients and moves Apex's loss scale, which is the work of the GradScaler",
-                    "leave the check and the scale to amp.scale_loss and optimizer.step() (DistributedDataParallel "
-                    "averages gradients over the processes), then run again",
-                )
+        if _of_scaler(site)[:1] == ("update_scale",) or _moves_by_a_name(site):
+            raise Cannot(
+                "AMP909",
+                *site.at,
+                f"{spoken(site.function)} checks gradients and moves Apex's loss scale, which is the work of the GradScaler",
+                "leave the check and the scale to amp.scale_loss and optimizer.step() (DistributedDataParallel "
+                "averages gradients over the processes), then run again",
+            )
+
+
+def _moves_by_a_name(site: Site) -> bool:
+    """Tell whether a loss scaler is moved by the name that a statement gives it, which may hold others as well."""
+    stmt = site.statement
+    if not isinstance(stmt, ast.Assign) or stmt.value is not site.node:
+        return False
+    names = {t.id for t in stmt.targets if isinstance(t, ast.Name)}
+    moving = (n for n in site.function.all_nodes if isinstance(n, ast.Attribute))
+    return any(n.attr == "update_scale" and root(n) in names for n in moving)
 
 
 def refuse_other_parts(unit: Unit) -> None:

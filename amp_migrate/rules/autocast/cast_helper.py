@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from amp_migrate.facts.paths import bottom
 from amp_migrate.project import Class, Function, Module, Project
@@ -13,12 +13,18 @@ from amp_migrate.values.forms import is_module_itself
 
 
 class Inside(enum.Enum):
-    """What a function runs: Python, which autocast reaches as Apex did, or a kernel, which Apex did not reach."""
+    """What a function runs: Python, which autocast reaches as Apex did, or a kernel, which Apex did not reach.
+
+    A `backward` runs where autocast is off, as it was in the `forward` of its class, where Apex cast as well.
+    """
 
     PYTHON = "function"
     KERNEL = "kernel"
+    FORWARD = "forward"
+    BACKWARD = "backward"
 
 
+_CUSTOM = {Inside.FORWARD: "custom_fwd", Inside.BACKWARD: "custom_bwd"}
 _COMPOSED = {"multi_head_attention_forward", "scaled_dot_product_attention"}
 _TORCH = ("torch", "torch.nn.functional", "torch.Tensor")
 _TEXT = '''\
@@ -44,6 +50,10 @@ def {name}(function):
 {call}
 
     return wrapper'''
+_METHOD = '''\
+def {name}(function):
+    """Give the {noun} of an autograd.Function its {old} tensors in {new} while autocast is on."""
+    return {given}'''
 _PLAIN = "        return function(*args, **kwargs)"
 _SHELTERED = """\
         with {autocast}:
@@ -62,19 +72,31 @@ class Helper:
         """The name it is written under."""
         return f"{'half' if self.half else 'float'}_{self.inside.value}"
 
+    @property
+    def base(self) -> Helper:
+        """The decorator that casts, which that of a method of an ``autograd.Function`` is made of."""
+        method = self.inside in _CUSTOM
+        return replace(self, inside=Inside.PYTHON) if method else self
+
     def text(self, spelling: Spelling) -> str:
-        """Return its definition."""
+        """Return its definition, which needs its base."""
+        words = {
+            "name": self.name,
+            "noun": self.inside.value,
+            "old": "fp32" if self.half else "fp16",
+            "new": "fp16" if self.half else "fp32",
+        }
+        if self.inside in _CUSTOM:
+            given = spelling.of_function(_CUSTOM[self.inside], f"{self.base.name}(function)")
+            return _METHOD.format(**words, given=given)
         sheltered = _SHELTERED.format(autocast=spelling.autocast("False"))
         return _TEXT.format(
-            name=self.name,
-            noun=self.inside.value,
-            old="fp32" if self.half else "fp16",
-            new="fp16" if self.half else "fp32",
+            **words,
             method="half" if self.half else "float",
             needed=f"value.is_cuda and value.dtype == torch.float{32 if self.half else 16}"
             if self.half
             else "value.dtype == torch.float16",
-            call=_PLAIN if self.inside is Inside.PYTHON else sheltered,
+            call=sheltered if self.inside is Inside.KERNEL else _PLAIN,
         )
 
 
@@ -85,6 +107,10 @@ def inside(project: Project, module: Module, node: ast.expr) -> Inside | None:
     meaning = project.resolve(module, node)
     if isinstance(meaning, Function):
         return None if is_of_autograd(meaning) else Inside.PYTHON
+    if isinstance(node, ast.Attribute) and node.attr == "apply":
+        cls = project.resolve(module, node.value)
+        if isinstance(cls, Class) and _is_autograd(cls):
+            return Inside.PYTHON
     if isinstance(meaning, str):
         owner, _, name = meaning.rpartition(".")
         return Inside.KERNEL if owner in _TORCH and name not in _COMPOSED else None
@@ -105,8 +131,13 @@ def member_inside(project: Project, module: Module, owner: ast.expr, name: str) 
 
 def is_of_autograd(function: Function) -> bool:
     """Tell whether a function is the `forward` or `backward` of an `autograd.Function`."""
-    bases = function.cls.externals() if function.cls is not None else ()
-    return any(base.rpartition(".")[2] in ("Function", "InplaceFunction") for base in bases)
+    return function.cls is not None and _is_autograd(function.cls)
+
+
+def _is_autograd(cls: Class) -> bool:
+    return any(
+        base.rpartition(".")[2] in ("Function", "InplaceFunction") for base in cls.externals()
+    )
 
 
 def _is_compiled(project: Project, module: Module, node: ast.expr) -> bool:

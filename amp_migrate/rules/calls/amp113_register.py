@@ -3,7 +3,8 @@
 ## What it does
 Deletes `amp.register_half_function(torch, "einsum")` and others that native autocast casts by itself. Puts a small
 decorator of the same meaning in place of `amp.float_function` and `amp.half_function`, and patches the
-function that is registered with it where autocast has other lists. The decorator is written into the file; the other
+function that is registered with it where autocast has other lists; on both methods of an ``autograd.Function`` it brings
+`custom_fwd` and `custom_bwd` along, as Apex cast in its backward too. The decorator is written into the file; the other
 files of a folder import it from the first one where that is how they import. A library that registers functions only where Apex
 is installed keeps the code that runs without.
 
@@ -51,7 +52,7 @@ from amp_migrate.plan.model import (
     ReplaceExpression,
     Status,
 )
-from amp_migrate.project import Module
+from amp_migrate.project import Function, Module
 from amp_migrate.project.rounds import may_follow
 from amp_migrate.rules.autocast.cast_helper import (
     Helper,
@@ -108,6 +109,7 @@ def decide_file(context: FileContext) -> Iterator[Decision]:
             yield cast
             continue
         if not is_skipped(site):
+            helpers.setdefault(cast.helper.base, site)
             helpers.setdefault(cast.helper, site)
         message = f"becomes the decorator `{cast.helper.name}` of this project"
         yield decision(RULE, Status.MIGRATED, site.module, site.node, message, [cast.edit])
@@ -197,25 +199,35 @@ def _decorated(context: FileContext, site: Site, verb: str) -> _Cast | Decision:
         node = node.func
     elif isinstance(decorated, ast.FunctionDef) and site.node in decorated.decorator_list:
         function = context.project.function_of(site.module, decorated.body[0])
-        if is_of_autograd(function):
+        runs = _of_autograd(context, function) if is_of_autograd(function) else Inside.PYTHON
+        if runs is None or (runs is not Inside.PYTHON and "promote" in verb):
             message = f"amp.{verb} stands on a method of an autograd.Function, whose casts torch has decorators for"
-            if "promote" in verb:
-                return _left(
-                    site,
-                    message,
-                    "cast its arguments to one type by hand, and delete the decorator",
-                )
-            return _left(site, message, _CUSTOM.format(16 if "half" in verb else 32))
-        runs = Inside.PYTHON
+            advice = (
+                "cast its arguments to one type by hand, and delete the decorator"
+                if "promote" in verb
+                else _CUSTOM.format(16 if "half" in verb else 32)
+            )
+            return _left(site, message, advice)
     if runs is None or "promote" in verb:
         message = f"amp.{verb} has no native counterpart for this function"
         method = "half" if "half" in verb else "float"
         advice = f"cast its floating tensors by .{method}() where torch.is_autocast_enabled(), and delete amp.{verb}"
         return _left(site, message, advice)
     helper = Helper("half" in verb, runs)
-    if not is_free(site.module, helper.name):
-        return _taken(site, helper)
+    taken = next((h for h in (helper.base, helper) if not is_free(site.module, h.name)), None)
+    if taken is not None:
+        return _taken(site, taken)
     return _Cast(ReplaceExpression(tree.span(node), helper.name), helper)
+
+
+def _of_autograd(context: FileContext, function: Function) -> Inside | None:
+    """Tell what a method of an ``autograd.Function`` runs: a `backward` needs what the `forward` beside it notes."""
+    cast = {site.node for site in context.of(Kind.DECORATOR)}
+    methods = function.cls.methods if function.cls is not None else {}
+    own = {name for name, m in methods.items() if m.node and cast & {*m.node.decorator_list}}
+    if own >= {"forward", "backward"}:
+        return Inside(function.name) if function.name in ("forward", "backward") else None
+    return Inside.PYTHON if function.name == "forward" else None
 
 
 def _before_initialize(context: FileContext, site: Site) -> bool:

@@ -349,12 +349,12 @@ ADVISED = (
                 "    return elsewhere.area(box.float() if torch.is_autocast_enabled() else box)\n",
             ),
             (
-                "    @amp.float_function\n    def forward",
-                "    @torch.cuda.amp.custom_fwd(cast_inputs=torch.float32)\n    def forward",
+                "    @staticmethod\n    def forward",
+                "    @staticmethod\n    @torch.cuda.amp.custom_fwd(cast_inputs=torch.float32)\n    def forward",
             ),
             (
-                "    @staticmethod\n    def backward",
-                "    @staticmethod\n    @torch.cuda.amp.custom_bwd\n    def backward",
+                "    @amp.float_function\n    def backward",
+                "    @torch.cuda.amp.custom_bwd\n    def backward",
             ),
             (
                 "@amp.promote_function\ndef joined(a, b):\n",

@@ -178,7 +178,7 @@ class TestRest:
             "import torch\nfrom apex import amp\n\n"
             "class Op(torch.autograd.Function):\n"
             f"    @staticmethod\n    @amp.{verb}\n"
-            "    def forward(ctx, x):\n        return x\n"
+            "    def backward(ctx, x):\n        return x\n"
         )
 
         (found,) = findings("AMP113", program)
