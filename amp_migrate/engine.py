@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from amp_migrate.facts.mentions import speaks_of_amp
 from amp_migrate.facts.tree import Tree
-from amp_migrate.outcome import Beyond, Outcome, Read, Result, Unread
+from amp_migrate.outcome import Beyond, Outcome, Read, Result, Unread, joined
 from amp_migrate.plan.model import Plan
-from amp_migrate.processes import without_collector
+from amp_migrate.processes import tidy, without_collector
 from amp_migrate.settings import Settings
 from amp_migrate.source.file import Source
 
@@ -31,12 +33,14 @@ def migrate(
     notes: bool = True,
     read: Read | None = None,
     beyond: Beyond = lambda _: None,
+    again: bool = False,
 ) -> Result:
     """Migrate sources as one project; files without Apex in them only serve as context.
 
     Without `notes` nothing is said about native code that stays as it is. `read` is what the check of a run
     before left, over the sources or other texts of their files. `beyond` gives the sources with what imports files
-    that change.
+    that change. `again` tells which files a second run would change again. Files whose objects never meet are
+    migrated one group after another, as if each were given alone.
     """
     from amp_migrate.facts.mentions import may_use_apex
     from amp_migrate.plan.native import applies
@@ -48,21 +52,96 @@ def migrate(
     )
     if not respelt and not any(may_use_apex(source.text) for source in sources):
         return Result([Outcome(source.path, source) for source in sources], Plan())
+    run = _Run(settings, notes, beyond, again)
     with without_collector():
         while True:
             try:
-                return _migrated(sources, settings, notes, read or Read(), beyond)
+                return run.over(sources, read or Read())
             except Unread as unread:
                 sources = unread.sources
 
 
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """How sources are migrated, whichever they are, and the groups of them that are `done`."""
+
+    settings: Settings
+    notes: bool
+    beyond: Beyond
+    again: bool
+    done: dict[tuple[str, ...], Result] = field(default_factory=dict)
+
+    def over(self, sources: Sequence[Source], read: Read) -> Result:
+        """Migrate some sources, group by group."""
+        known = read.project
+        parsed, outcomes = _parse(sources, known)
+        if known is not None and {path: m.tree for path, m in known.modules.items()} != parsed:
+            known = None
+        groups = [tuple(parsed)] if known is not None else _groups(parsed)
+        if len(groups) == 1:
+            return self._together(parsed, outcomes, known, read)
+        unread: Unread | None = None
+        for paths in groups:
+            trees = {path: parsed.pop(path) for path in paths}
+            own = {path: outcomes[path] for path in paths}
+            if paths not in self.done and any(speaks_of_amp(t.text) for t in trees.values()):
+                unread = self._apart(paths, trees, own, read) or unread
+            del trees
+            tidy()
+        if unread is not None:
+            raise unread
+        return joined(outcomes, [self.done[paths] for paths in groups if paths in self.done])
+
+    def _apart(
+        self,
+        paths: tuple[str, ...],
+        trees: dict[str, Tree],
+        outcomes: dict[str, Outcome],
+        read: Read,
+    ) -> Unread | None:
+        """Migrate the files of one group, and let go of all but the result; return what other sources that needs."""
+        try:
+            done = self._together(trees, outcomes, None, Read(refused=read.refused))
+        except Unread as unread:
+            return unread.with_traceback(None)
+        done.read.project = None
+        self.done[paths] = done
+        return None
+
+    def _together(
+        self,
+        trees: dict[str, Tree],
+        outcomes: dict[str, Outcome],
+        known: Project | None,
+        read: Read,
+    ) -> Result:
+        """Migrate files that may work together."""
+        result = _migrated(trees, outcomes, self.settings, self.notes, known, read, self.beyond)
+        if self.again and any(outcome.after is not None for outcome in result.outcomes):
+            result.unstable = unstable(result, self.settings)
+        return result
+
+
+def _groups(parsed: Mapping[str, Tree]) -> list[tuple[str, ...]]:
+    """Return the files whose objects may meet, group by group."""
+    from amp_migrate.modules.meeting import Meeting
+    from amp_migrate.project import build
+
+    project = build(parsed)
+    given = {path.replace("\\", "/"): path for path in parsed}
+    meeting = Meeting(project.modules.values(), project.lookup)
+    return [tuple(given[path] for path in group) for group in meeting.apart()] or [()]
+
+
 def _migrated(
-    sources: Sequence[Source], settings: Settings, notes: bool, read: Read, beyond: Beyond
+    parsed: dict[str, Tree],
+    outcomes: dict[str, Outcome],
+    settings: Settings,
+    notes: bool,
+    known: Project | None,
+    read: Read,
+    beyond: Beyond,
 ) -> Result:
-    known = read.project
-    parsed, outcomes = _parse(sources, known)
-    if known is not None and {path: m.tree for path, m in known.modules.items()} != parsed:
-        known = None
     older = _older(parsed, settings, known)
     known = older.project if older is not None else known
     while True:

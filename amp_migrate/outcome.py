@@ -68,13 +68,17 @@ class Read:
 
 @dataclass(slots=True)
 class Result:
-    """The outcome of a run over all sources, with the plan that led to it and the events that were compared."""
+    """The outcome of a run over all sources, with the plan that led to it and the events that were compared.
+
+    `unstable`: the files that a second run would change again, where that was asked.
+    """
 
     outcomes: list[Outcome]
     plan: Plan
     units: list[UnitSummary] = field(default_factory=list)
     compared: list[Compared] = field(default_factory=list)
     read: Read = field(default_factory=Read, repr=False)
+    unstable: list[str] = field(default_factory=list)
 
     @property
     def tally(self) -> Tally:
@@ -85,3 +89,15 @@ class Result:
                 counts[finding.status] += 1
         migrated, fixed, left = (counts[s] for s in (Status.MIGRATED, Status.FIXED, Status.LEFT))
         return Tally(migrated + fixed + left, migrated, fixed, left)
+
+
+def joined(outcomes: dict[str, Outcome], parts: Sequence[Result]) -> Result:
+    """Return the result over all sources, of which some were migrated part by part."""
+    became = outcomes | {outcome.path: outcome for part in parts for outcome in part.outcomes}
+    return Result(
+        list(became.values()),
+        Plan([decision for part in parts for decision in part.plan.decisions]),
+        [unit for part in parts for unit in part.units],
+        sorted((c for part in parts for c in part.compared), key=lambda c: (c.path, c.function)),
+        unstable=[path for part in parts for path in part.unstable],
+    )

@@ -144,16 +144,12 @@ def _migrate(report: Report, context: _Context, settings: Settings) -> None:
     progress.at("migrating", len(sources))
     report.only_fixes = settings.only_fixes
     report.migrates = settings.migrates
-    from amp_migrate.engine import migrate, unstable
+    from amp_migrate.engine import migrate
     from amp_migrate.source.file import UnwritableSource
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        result = migrate(sources, settings, beyond=partial(_beyond, context))
-        again: list[str] = []
-        if any(outcome.after is not None for outcome in result.outcomes):
-            progress.at("checking that a second run changes nothing", len(sources))
-            again = unstable(result, settings)
+        result = migrate(sources, settings, beyond=partial(_beyond, context), again=True)
     report.sources = {outcome.path: outcome.before for outcome in result.outcomes}
     report.findings = result.plan.findings()
     report.decisions = list(result.plan.decisions)
@@ -161,7 +157,7 @@ def _migrate(report: Report, context: _Context, settings: Settings) -> None:
     report.counts = Counts(tally.found, tally.migrated, tally.fixed, tally.left)
     report.units = result.units
     report.compared = result.compared
-    refused = dict.fromkeys(again, "a second run would change it again")
+    refused = dict.fromkeys(result.unstable, "a second run would change it again")
     refused |= {o.path: o.doubted for o in result.outcomes if o.doubted is not None}
     for outcome in sorted(result.outcomes, key=lambda outcome: outcome.path):
         if outcome.failed:

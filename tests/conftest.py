@@ -63,7 +63,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     """Put the stand-in in place of the engine."""
     fake = FakeEngine()
     module = ModuleType("amp_migrate.engine")
-    vars(module).update(migrate=fake.migrate, unstable=lambda result, settings: fake.unstable)
+    vars(module).update(migrate=fake.migrate)
     monkeypatch.setitem(sys.modules, "amp_migrate.engine", module)
     return fake
 

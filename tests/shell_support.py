@@ -85,6 +85,7 @@ class FakeEngine:
             outcomes=[self._outcome(source) for source in sources],
             plan=SimpleNamespace(findings=lambda: findings, decisions=[]),
             compared=[],
+            unstable=self.unstable,
             tally=SimpleNamespace(found=sum(parts), migrated=migrated, fixed=fixed, left=left),
             units=[
                 SimpleNamespace(files=files, describe=partial(dict, files=files, roles=[]))

@@ -13,6 +13,7 @@ from amp_migrate.check.casts.networks import Networks
 from amp_migrate.check.events.beside import altered
 from amp_migrate.check.events.builder import Builder
 from amp_migrate.check.events.claims import Claims
+from amp_migrate.check.events.fitting import unfit
 from amp_migrate.check.events.handing import handed_over
 from amp_migrate.check.events.presence import always_there
 from amp_migrate.check.events.results import paired
@@ -97,6 +98,7 @@ def compare(before: Program, after: Program, claims: Claims) -> Comparison:
         *apart(old, new, claims),
         *unskipped(old, new),
         *altered(old, new, claims),
+        *unfit(old, new),
         *always_there(old, new),
         *paired(old, new, every),
         *moved(old, new, claims),

@@ -9,6 +9,9 @@ _SKIP = re.compile(r"#\s*amp-migrate:\s*skip\b(?!-file)")
 _IMPORT = re.compile(r"\bfrom\s+apex\b|\bimport\b[^\n]*\bapex\b")
 _OLDER = ("FP16_Optimizer", "prep_param_lists", "wrap_optimizer")
 _INIT = re.compile(r"\bamp\.init\(")
+_NATIVE = re.compile(
+    r"\b(?:GradScaler|autocast)\b|torch\.cuda\.amp\b|from\s+torch\.cuda\s+import\b"
+)
 _BY_NAME = re.compile(r"(?:import_module|__import__)\(\s*[\"']apex\b")
 
 
@@ -38,6 +41,11 @@ def uses_older(text: str) -> bool:
 def may_use_apex(text: str) -> bool:
     """Tell whether a text imports Apex, or scales a loss as Apex does without importing it."""
     return uses_apex(text) or "scale_loss(" in text
+
+
+def speaks_of_amp(text: str) -> bool:
+    """Tell whether a text may use Apex or native AMP."""
+    return may_use_apex(text) or bool(_NATIVE.search(text))
 
 
 def imports_by_name(text: str) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import posixpath
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import Generic, TypeVar
 
 from amp_migrate.facts.imports import last_name
 from amp_migrate.modules.itself import IMPORTERS
@@ -16,25 +17,28 @@ _LOADS = frozenset({"exec_module", "load_module", "load_source"})
 _MACHINERY = ("imp", "importlib", "pkgutil", "zipimport")
 
 
-class Groups:
-    """Files that belong together, at first each one alone."""
+Member = TypeVar("Member", bound=Hashable)
 
-    def __init__(self, paths: Iterable[str]) -> None:
-        self._parent = {path: path for path in paths}
 
-    def _find(self, path: str) -> str:
-        while self._parent[path] != path:
-            self._parent[path] = path = self._parent[self._parent[path]]
-        return path
+class Groups(Generic[Member]):
+    """Files, or groups of them, that belong together, at first each one alone."""
 
-    def join(self, one: str, other: str) -> None:
-        """Put what belongs to two files together."""
+    def __init__(self, members: Iterable[Member]) -> None:
+        self._parent = {member: member for member in members}
+
+    def _find(self, member: Member) -> Member:
+        while self._parent[member] != member:
+            self._parent[member] = member = self._parent[self._parent[member]]
+        return member
+
+    def join(self, one: Member, other: Member) -> None:
+        """Put what belongs to two of them together."""
         self._parent[self._find(other)] = self._find(one)
 
-    def numbered(self) -> dict[str, int]:
-        """Return the number of the group of each file."""
-        numbers: dict[str, int] = {}
-        return {path: numbers.setdefault(self._find(path), len(numbers)) for path in self._parent}
+    def numbered(self) -> dict[Member, int]:
+        """Return the number of the group of each one."""
+        numbers: dict[Member, int] = {}
+        return {one: numbers.setdefault(self._find(one), len(numbers)) for one in self._parent}
 
 
 def imported_by(files: Mapping[str, Module], lookup: Lookup, module: Module) -> Iterator[str]:

@@ -45,6 +45,17 @@ class Meeting:
         both = frozenset((self._numbers[one.path], self._numbers[other.path]))
         return len(both) == 1 or both in self._together
 
+    def apart(self) -> list[list[str]]:
+        """Return the files in groups whose objects never meet, each in the order of all."""
+        groups = Groups(range(1 + max(self._numbers.values(), default=-1)))
+        for both in self._together:
+            groups.join(min(both), max(both))
+        numbers = groups.numbered()
+        found: dict[int, list[str]] = {}
+        for path, number in self._numbers.items():
+            found.setdefault(numbers[number], []).append(path)
+        return list(found.values())
+
     def worked_out(self) -> dict[str, frozenset[str]]:
         """Return the files that a file may import by names that it works out, by its path."""
         found = {path: self.below(path) for path in self._open}

@@ -60,7 +60,7 @@ from amp_migrate.rules.refused import (
 )
 from amp_migrate.scaler.naming import free_name
 from amp_migrate.scaler.reach.kept import only_saved
-from amp_migrate.scaler.routes.either import carry_either
+from amp_migrate.scaler.routes import either
 from amp_migrate.scaler.spelling import Spelling
 from amp_migrate.settings import Settings
 from amp_migrate.training.bindings import is_generator
@@ -112,7 +112,8 @@ def prepare(
         unit.home.beside.borrowing = disabled.shared(unit.home.beside.uncast)
     _reach(unit)
     carry(unit, index)
-    carry_either(unit.home)
+    for function in unit.home.carriers.parameters:
+        either.reach(unit.home, function)
     unit.home.returning.prepare()
     made = _together(unit, _creations(unit))
     refuse_aside(unit, list(made.values()))

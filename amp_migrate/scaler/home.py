@@ -18,7 +18,7 @@ from amp_migrate.scaler.reach import in_reach, out_of_reach
 from amp_migrate.scaler.reach.missing import refuse_missing
 from amp_migrate.scaler.reach.out_of_reach import Inits
 from amp_migrate.scaler.reach.threads import Thread, keeps_apart, parameter
-from amp_migrate.scaler.routes import of_file, places
+from amp_migrate.scaler.routes import either, of_file, places
 from amp_migrate.scaler.routes.callers import Callers
 from amp_migrate.scaler.routes.carriers import Carriers
 from amp_migrate.scaler.routes.of_other_file import OtherFiles
@@ -294,4 +294,5 @@ class Home:
             f"{function.qualname}() takes the GradScaler as parameter `{self.name}` "
             f"({count} call{'s' * (count != 1)} pass{'es' * (count == 1)} it)"
         )
+        either.reach(self, function)
         return self.name

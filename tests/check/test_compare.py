@@ -89,6 +89,7 @@ from check.repeated.held_methods import HELD_METHODS, TAKEN_EARLY
 from check.repeated.hooks_run_again import HOOKS_RUN_AGAIN
 from check.repeated.kept_or_gone import KEPT_OR_GONE
 from check.repeated.one_of_several import ONE_OF_SEVERAL
+from check.repeated.run_in_place import RUN_IN_PLACE
 from check.repeated.stuck_scales import STUCK_SCALES
 from check.repeated.stuck_ways import STUCK_WAYS
 from check.repeated.taken_along import TAKEN_ALONG
@@ -124,7 +125,7 @@ EVERY = (
     *UNASKED, *WEIGHTS, *STATIC_ARMS, ASKED_BY_CALL, *SET_BEHIND, *CLIPPED_SCALED, *SETTLED,
     *IN_TURN, *LOADED_SCALE, *OTHER_NETWORKS, *TURNED_FLAGS, *OBJECTS_THAT_STOP, *ANSWERS, *RECORDED, *HALVED_FLAGS, *HOOKS,
     *NOT_THERE_YET, *LOOKED_UP, *ASKED_AT_RUN_TIME, *BROUGHT_OPTIMIZERS, *LEFT_WIDE, *MAPPED, *CLEARED_BEHIND, *SCALES_IN_DICTS,
-    *JOINED_FLAGS, *NETWORKS_BY_NAME, *TAKEN_ALONG, *HOOKS_RUN_AGAIN, *STUCK_SCALES, *STUCK_WAYS, *ONE_OF_SEVERAL, *HELD_METHODS, *TOLD_BY_SETTINGS, *BASES_AND_MIXINS,
+    *JOINED_FLAGS, *NETWORKS_BY_NAME, *TAKEN_ALONG, *HOOKS_RUN_AGAIN, *STUCK_SCALES, *STUCK_WAYS, *ONE_OF_SEVERAL, *HELD_METHODS, *RUN_IN_PLACE, *TOLD_BY_SETTINGS, *BASES_AND_MIXINS,
 )  # fmt: skip
 
 

@@ -36,7 +36,9 @@ def test_an_import_by_an_unknown_name_reaches_every_file() -> None:
     assert _beside(files, "engine.py") == set(files)
 
 
-def test_an_import_by_an_unknown_name_reaches_no_file_beside_the_folders_of_the_known_ones() -> None:
+def test_an_import_by_an_unknown_name_reaches_no_file_beside_the_folders_of_the_known_ones() -> (
+    None
+):
     """Programs in folders of their own: what one finds by a name lies where what it imports lies."""
     files = {f"{at}/{path}": text for at in ("one", "two") for path, text in _FILES.items()}
     files["one/train.py"] += "\nimport importlib\nmodule = importlib.import_module(name)"

@@ -5,44 +5,45 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from amp_migrate.modules.binding import fits
 from amp_migrate.plan.cannot import Cannot, OutOfReach, spoken
 from amp_migrate.plan.model import AddArgument
 from amp_migrate.project import CallSite, Function
-from amp_migrate.scaler.home import Home
 from amp_migrate.scaler.routes.places import fills_all
 
+if TYPE_CHECKING:
+    from amp_migrate.scaler.home import Home
 
-def carry_either(home: Home) -> None:
-    """Give the GradScaler to each function that a call may run in place of one that takes it, although it reads none.
 
-    Raises `Cannot` where such a function cannot take one as the other does.
+def reach(home: Home, function: Function) -> None:
+    """Let the functions take the scaler, read or not, that calls may run in place of one that takes it.
+
+    Raises `Cannot` where one of them cannot.
     """
-    while (found := next(_lacking(home), None)) is not None:
-        site, function, callee = found
+    for site, callee in _others(home, function):
         try:
             home.take(callee, site.call)
         except Cannot:
-            raise _either(site, function, callee) from None
+            raise _unable(site, function, callee) from None
     _name_alike(home)
 
 
-def _lacking(home: Home) -> Iterator[tuple[CallSite, Function, Function]]:
-    """Yield the calls that hand the scaler on and may reach a function that takes none, with both functions."""
+def _others(home: Home, function: Function) -> Iterator[tuple[CallSite, Function]]:
+    """Yield the calls that hand the scaler on and may reach a function that takes none, with that."""
     project = home.project
-    taking = {f: {f, *project.family(f)} for f in [*home.threads, *home.carriers.parameters]}
-    able = {member for members in taking.values() for member in members}
-    for function in taking:
-        for site in project.callers(function):
-            for callee in project.callees(site.call):
-                if callee in able or home.name in callee.parameters.names:
-                    continue
-                if fills_all(site, function) and _takes_one_more(site, callee):
-                    continue
-                if not fits(site, callee) and not fits(replace(site, bound=not site.bound), callee):
-                    continue  # It raises TypeError there, with the scaler and without.
-                yield site, function, callee
+    taking = [*home.threads, *home.carriers.parameters]
+    able = {member for f in taking for member in (f, *project.family(f))}
+    for site in project.callers(function):
+        for callee in project.callees(site.call):
+            if callee in able or home.name in callee.parameters.names:
+                continue
+            if fills_all(site, function) and _takes_one_more(site, callee):
+                continue
+            if not fits(site, callee) and not fits(replace(site, bound=not site.bound), callee):
+                continue  # It raises TypeError there, with the scaler and without.
+            yield site, callee
 
 
 def _name_alike(home: Home) -> None:
@@ -63,7 +64,8 @@ def _name_alike(home: Home) -> None:
         ]
 
 
-def _either(site: CallSite, function: Function, callee: Function) -> OutOfReach:
+def _unable(site: CallSite, function: Function, callee: Function) -> OutOfReach:
+    """Return why a call cannot hand the scaler on: one of the functions that it may run cannot take it."""
     return OutOfReach(
         "AMP901",
         *site.function.at(site.call),

@@ -1,0 +1,31 @@
+"""Calls of the new text that give a function what it does not take, or too little: they raise where they ran."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from amp_migrate.check.events.labels import called
+from amp_migrate.check.events.sides import Key, Side, differs, key
+from amp_migrate.check.events.traces import Difference
+from amp_migrate.modules.binding import fits
+from amp_migrate.plan.cannot import spoken
+from amp_migrate.project import CallSite, Function
+
+
+def unfit(old: Side, new: Side) -> Iterator[tuple[Key, Difference]]:
+    """Yield the calls that do not fit a function that they may run, where those of the old text did."""
+    had = {(key(site.function), key(function)) for site, function in _unfit(old)}
+    for site, function in _unfit(new):
+        if (key(site.function), key(function)) not in had:
+            what = f"`{called(site.call.func)}` is not called as {spoken(function)} wants it, which it may run:"
+            yield differs(site.function, site.call, what)
+
+
+def _unfit(side: Side) -> Iterator[tuple[CallSite, Function]]:
+    """Yield the calls that do not fit a function, with that; a method may be called on its object or its class."""
+    for function, sites in side.project.calls.sites.items():
+        for site in sites:
+            other = replace(site, bound=not site.bound)
+            if not fits(site, function) and (function.cls is None or not fits(other, function)):
+                yield site, function
