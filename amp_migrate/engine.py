@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from amp_migrate.facts.mentions import speaks_of_amp
 from amp_migrate.facts.tree import Tree
 from amp_migrate.outcome import Beyond, Outcome, Read, Result, Unread, joined
 from amp_migrate.plan.model import Plan
-from amp_migrate.processes import tidy, without_collector
+from amp_migrate.processes import release, without_collector
 from amp_migrate.settings import Settings
 from amp_migrate.source.file import Source
 
@@ -80,31 +81,30 @@ class _Run:
         groups = [tuple(parsed)] if known is not None else _groups(parsed)
         if len(groups) == 1:
             return self._together(parsed, outcomes, known, read)
+        initializing = {g for g in groups if any(_initializes(parsed[path]) for path in g)}
+        speaking = [g for g in groups if any(speaks_of_amp(parsed[path].text) for path in g)]
+        parsed.clear()
         unread: Unread | None = None
-        for paths in groups:
-            trees = {path: parsed.pop(path) for path in paths}
-            own = {path: outcomes[path] for path in paths}
-            if paths not in self.done and any(speaks_of_amp(t.text) for t in trees.values()):
-                unread = self._apart(paths, trees, own, read) or unread
-            del trees
-            tidy()
+        for paths in speaking:
+            if paths not in self.done:
+                own = Read(refused=read.refused, elsewhere=bool(initializing - {paths}))
+                unread = (
+                    self._apart(paths, [outcomes[path].before for path in paths], own) or unread
+                )
+            release()
         if unread is not None:
             raise unread
-        return joined(outcomes, [self.done[paths] for paths in groups if paths in self.done])
+        return joined(outcomes, [self.done[paths] for paths in speaking])
 
     def _apart(
-        self,
-        paths: tuple[str, ...],
-        trees: dict[str, Tree],
-        outcomes: dict[str, Outcome],
-        read: Read,
+        self, paths: tuple[str, ...], sources: Sequence[Source], read: Read
     ) -> Unread | None:
         """Migrate the files of one group, and let go of all but the result; return what other sources that needs."""
         try:
-            done = self._together(trees, outcomes, None, Read(refused=read.refused))
+            done = self._together(*_parse(sources, None), None, read)
         except Unread as unread:
             return unread.with_traceback(None)
-        done.read.project = None
+        read.project = None
         self.done[paths] = done
         return None
 
@@ -120,6 +120,17 @@ class _Run:
         if self.again and any(outcome.after is not None for outcome in result.outcomes):
             result.unstable = unstable(result, self.settings)
         return result
+
+
+def _initializes(tree: Tree) -> bool:
+    """Tell whether a file calls ``amp.initialize`` of Apex, as its own imports show."""
+    from amp_migrate.facts.imports import Imports
+    from amp_migrate.facts.mentions import uses_apex
+
+    if not uses_apex(tree.text):
+        return False
+    imports = Imports(tree)
+    return any(imports.qualified(c.func) == "apex.amp.initialize" for c in tree.nodes(ast.Call))
 
 
 def _groups(parsed: Mapping[str, Tree]) -> list[tuple[str, ...]]:
@@ -191,13 +202,13 @@ def _spelt(
     from amp_migrate.plan.model import Status
     from amp_migrate.plan.planner import Planner
 
-    first = Planner(parsed, settings, notes, known)
+    first = Planner(parsed, settings, notes, known, elsewhere=read.elsewhere)
     late = first.late()
     without = set(late)
     while True:
         trees = {**parsed, **first.spelt_out(without)}
         spelt = any(trees[path] is not tree for path, tree in parsed.items())
-        planner = Planner(trees, settings, notes) if spelt else first
+        planner = Planner(trees, settings, notes, elsewhere=read.elsewhere) if spelt else first
         plan, units, judgement = Attempts(planner, trees, outcomes, settings, read, beyond).last()
         moves = late if settings.enabled("AMP208") else set()
         stuck = (

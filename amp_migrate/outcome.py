@@ -59,11 +59,12 @@ class Read:
     """What the check of one run leaves for a second one over its texts.
 
     `project` is that of the texts which passed last; `refused` says why new texts of files were not used, by path, old
-    and new text.
+    and new text. `elsewhere` tells whether files that never meet these call ``amp.initialize``.
     """
 
     project: Project | None = None
     refused: dict[tuple[str, str, str], Refusal] = field(default_factory=dict)
+    elsewhere: bool = False
 
 
 @dataclass(slots=True)

@@ -84,6 +84,13 @@ def tidy() -> None:
         gc.freeze()
 
 
+def release() -> None:
+    """Free what went with a group of files, where that is much and nothing else looks for it."""
+    if not gc.isenabled() and gc.get_count()[0] + gc.get_freeze_count() > _MUCH:
+        gc.unfreeze()
+        gc.collect()
+
+
 @contextmanager
 def without_collector() -> Iterator[None]:
     """Look for no garbage while there is none: syntax trees live to the end, and going through them takes long.

@@ -48,6 +48,8 @@ class Planner:
         settings: Settings,
         notes: bool = True,
         known: Project | None = None,
+        *,
+        elsewhere: bool = False,
     ) -> None:
         self._notes = notes
         self._settings = settings
@@ -58,6 +60,7 @@ class Planner:
         if any(uses_apex(tree) or may_use_apex(tree.text) for tree in trees.values()):
             supply = settings.enabled(amp213_import_missing.RULE.code)
             self._index = indexed(trees, supply, known)
+            self._index.elsewhere = elsewhere
         self._deciding = Deciding(self._index, settings, self._spelling) if self._index else None
         self._units = units(self._index) if self._index else []
         self._owners: dict[str, dict[int, set[int]]] = {}

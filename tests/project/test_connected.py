@@ -69,3 +69,24 @@ def test_programs_together_are_migrated_as_each_alone() -> None:
     for item in sources.items():
         (outcome,) = migrate([Source.from_bytes(*item)], SETTINGS).outcomes
         assert outcome.after == after[outcome.path]
+
+
+def test_files_that_never_meet_are_apart() -> None:
+    """Programs in folders of their own, one of which imports by a name that it works out; a name that two may mean joins."""
+    files = {
+        "one/a.py": f"import h\n{ASKS}",
+        "one/h.py": "",
+        "one/lone.py": "",
+        "two/b.py": "import h\nimport far\n",
+        "two/h.py": "",
+        "three/far.py": "",
+        "four/far.py": "",
+        "five/c.py": "",
+    }
+    project = build({path: Tree(path, text) for path, text in files.items()})
+    groups = {frozenset(group) for group in project.calls.meeting.apart()}
+    assert groups == {
+        frozenset({"one/a.py", "one/h.py", "one/lone.py"}),
+        frozenset({"two/b.py", "two/h.py", "three/far.py", "four/far.py"}),
+        frozenset({"five/c.py"}),
+    }

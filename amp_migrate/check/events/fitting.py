@@ -9,7 +9,6 @@ from amp_migrate.check.events.labels import called
 from amp_migrate.check.events.sides import Key, Side, differs, key
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.modules.binding import fits
-from amp_migrate.plan.cannot import spoken
 from amp_migrate.project import CallSite, Function
 
 
@@ -18,7 +17,7 @@ def unfit(old: Side, new: Side) -> Iterator[tuple[Key, Difference]]:
     had = {(key(site.function), key(function)) for site, function in _unfit(old)}
     for site, function in _unfit(new):
         if (key(site.function), key(function)) not in had:
-            what = f"`{called(site.call.func)}` is not called as {spoken(function)} wants it, which it may run:"
+            what = f"`{called(site.call.func)}` is not called as {function.qualname}() wants it, which it may run:"
             yield differs(site.function, site.call, what)
 
 

@@ -40,10 +40,14 @@ UNIT_KINDS = frozenset(Kind) - {
 
 
 class Index:
-    """All Apex sites of a project, found once, and what is known of its networks."""
+    """All Apex sites of a project, found once, and what is known of its networks.
+
+    `elsewhere`: files beside it, which never meet its own, call ``amp.initialize``.
+    """
 
     def __init__(self, project: Project) -> None:
         self.project = project
+        self.elsewhere = False
         self.sites: list[Site] = [
             site for module in project.modules.values() for site in sites(project, module)
         ]
@@ -242,12 +246,12 @@ def _are_idle(project: Project, site: Site, optimizers: list[ast.expr], found: l
     return alone and all(is_idle(project, site.module, optimizer) for optimizer in optimizers)
 
 
-def _near(project: Project, modules: set[Module]) -> frozenset[str]:
-    """Return the files that some program runs together with some; all where none in sight runs those."""
+def _near(project: Project, modules: set[Module]) -> frozenset[str] | None:
+    """Return the files that some program runs together with some; None where none in sight runs those."""
     paths = {module.path for module in modules}
     ran = programs(project, modules)
     seen = any(acts(program) for program, files in ran.items() if not paths.isdisjoint(files))
-    return beside(project, *paths) if seen else frozenset(project.modules)
+    return beside(project, *paths) if seen else None
 
 
 def make(index: Index, found: list[Site], module_level: bool = False) -> Unit:
@@ -276,8 +280,11 @@ def make(index: Index, found: list[Site], module_level: bool = False) -> Unit:
         given = makers(index.project, switches, options, found)
     inits = {} if given else inits
     home = Home(index.project, dict(inits), needing, modules, carriers, module_level)
-    near = _near(index.project, modules)
-    trained = any(s.kind is Kind.INITIALIZE and s.module.path in near for s in index.sites)
+    seen = _near(index.project, modules)
+    near = frozenset(index.project.modules) if seen is None else seen
+    trained = (seen is None and index.elsewhere) or any(
+        s.kind is Kind.INITIALIZE and s.module.path in near for s in index.sites
+    )
     unknown = any(s.name == "initialize" and s.module.path in near for s in index.strangers)
     if not trained and not unknown:
         home.asked = entries(index.project, found)
