@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
 
 from amp_migrate.apex.sites import is_apex
@@ -13,6 +14,13 @@ from amp_migrate.facts.paths import mentions, path, walk
 from amp_migrate.facts.scopes import assigned, assignments, targets_of
 from amp_migrate.project import Function, Module, Project
 
+# The extension modules that Apex itself builds.
+_KERNELS = {
+    "amp_C", "apex_C", "distributed_adam_cuda", "distributed_lamb_cuda", "fast_layer_norm", "fused_adam_cuda",
+    "fused_dense_cuda", "fused_layer_norm_cuda", "fused_weight_gradient_mlp_cuda", "mlp_cuda",
+    "scaled_masked_softmax_cuda", "scaled_upper_triang_masked_softmax_cuda", "syncbn", "xentropy_cuda",
+}  # fmt: skip
+_THERE = frozenset(sys.stdlib_module_names) | _KERNELS | {"apex", "torch"}
 _AVAILABLE = re.compile(
     r"^_?(is|has|have|with|use)?_?(nvidia_?)?apex(_amp)?(_?(is_)?(available|installed|imported|found|exists?|support(ed)?))?$",
     re.I,
@@ -29,11 +37,23 @@ def imports_apex(body: list[ast.stmt]) -> bool:
     )
 
 
+def _imports_more(body: list[ast.stmt]) -> bool:
+    """Tell whether a statement list imports what may be missing where Apex is there: not Apex, torch or Python's own."""
+    for node in (part for stmt in body for part in every(stmt)):
+        if isinstance(node, ast.ImportFrom) and not node.level:
+            names = [node.module or ""]
+        else:
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+        if any(name.partition(".")[0] not in _THERE for name in names):
+            return True
+    return False
+
+
 def flags(module: Module) -> set[str]:
-    """Return the names that a `try: import apex` sets to True, or its handler to False."""
+    """Return the names that a `try: import apex` sets to True, or its handler to False; of nothing else that may be missing."""
     found: set[str] = set()
     for node in module.tree.nodes(ast.Try):
-        if imports_apex(node.body):
+        if imports_apex(node.body) and not _imports_more(node.body):
             found |= _assigned(node.body + node.orelse, True)
             for handler in node.handlers:
                 found |= _assigned(handler.body, False)
