@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -34,13 +34,13 @@ def migrate(
     notes: bool = True,
     read: Read | None = None,
     beyond: Beyond = lambda _: None,
-    again: bool = False,
+    again: Callable[[], None] | None = None,
 ) -> Result:
     """Migrate sources as one project; files without Apex in them only serve as context.
 
     Without `notes` nothing is said about native code that stays as it is. `read` is what the check of a run
     before left, over the sources or other texts of their files. `beyond` gives the sources with what imports files
-    that change. `again` tells which files a second run would change again. Files whose objects never meet are
+    that change. `again` is called before a second run, which tells the files that it would change. Files whose objects never meet are
     migrated one group after another, as if each were given alone.
     """
     from amp_migrate.facts.mentions import may_use_apex
@@ -69,7 +69,7 @@ class _Run:
     settings: Settings
     notes: bool
     beyond: Beyond
-    again: bool
+    again: Callable[[], None] | None
     done: dict[tuple[str, ...], Result] = field(default_factory=dict)
 
     def over(self, sources: Sequence[Source], read: Read) -> Result:
@@ -117,7 +117,8 @@ class _Run:
     ) -> Result:
         """Migrate files that may work together."""
         result = _migrated(trees, outcomes, self.settings, self.notes, known, read, self.beyond)
-        if self.again and any(outcome.after is not None for outcome in result.outcomes):
+        if self.again is not None and any(o.after is not None for o in result.outcomes):
+            self.again()
             result.unstable = unstable(result, self.settings)
         return result
 

@@ -149,7 +149,8 @@ def _migrate(report: Report, context: _Context, settings: Settings) -> None:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        result = migrate(sources, settings, beyond=partial(_beyond, context), again=True)
+        again = partial(progress.at, "checking that a second run changes nothing", len(sources))
+        result = migrate(sources, settings, beyond=partial(_beyond, context), again=again)
     report.sources = {outcome.path: outcome.before for outcome in result.outcomes}
     report.findings = result.plan.findings()
     report.decisions = list(result.plan.decisions)

@@ -73,8 +73,15 @@ class FakeEngine:
         ("remark()", "AMP102", Status.NOTE),
     )
 
-    def migrate(self, sources: list[Source], settings: Settings, **_: object) -> SimpleNamespace:
+    def migrate(
+        self,
+        sources: list[Source],
+        settings: Settings,
+        again: Callable[[], None] = lambda: None,
+        **_: object,
+    ) -> SimpleNamespace:
         self.settings = settings
+        again()
         if self.crash:
             raise KeyError("a fault")
         findings = [finding for source in sources for finding in self._findings(source)]
