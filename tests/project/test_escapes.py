@@ -137,3 +137,10 @@ def test_lookup_in_another_module() -> None:
     )
     assert case.reasons("models.py", "resnet") == ["looked up by name"]
     assert case.reasons("models.py", "Net.__init__") == ["class Net looked up by name"]
+
+
+def test_a_name_that_an_object_hands_to_one_of_its_class() -> None:
+    """Asking what the constructor is given comes to an end: copies get the name of the object that makes them."""
+    text = "class A:\n    def __init__(self, name):\n        self.name = name\n    def f_x(self): pass\n    def run(self):\n        getattr(self, self.name)()\n        return A(self.name)\n"
+    for made, reasons in (("A('f_x')\n", []), ("A(option)\n", [])):
+        assert Case({"m.py": text + made}).reasons("m.py", "A.f_x") == reasons

@@ -42,7 +42,7 @@ class Spoken:
         if isinstance(node, ast.Name):
             return self._named(function, node, seen)
         if isinstance(node, ast.Attribute):
-            return self._of_classes(function, node)
+            return self._of_classes(function, node, seen)
         parts = _parts(node)
         known = [self._strings(function, part, seen) for part in parts or ()]
         told = [some for some in known if some is not None]
@@ -73,7 +73,9 @@ class Spoken:
         ]
         return _all(strings)
 
-    def _of_classes(self, function: Function, node: ast.Attribute) -> frozenset[str] | None:
+    def _of_classes(
+        self, function: Function, node: ast.Attribute, seen: frozenset[Function]
+    ) -> frozenset[str] | None:
         """Return what classes give an attribute of the object of a method; None where anything else may give it."""
         cls = _class_of(function, node.value)
         related = [cls, *cls.subclasses()] if cls is not None else []
@@ -88,17 +90,19 @@ class Spoken:
             in_class = module.tree.parents.get(module.tree.statement(mention)) in bodies
             if isinstance(mention, ast.Name) and not in_class:
                 continue
-            found.append(self._kept(module, assigned(module.tree, mention)))
+            found.append(self._kept(module, assigned(module.tree, mention), seen))
         return _all(found)
 
-    def _kept(self, module: Module, value: ast.expr | None) -> frozenset[str] | None:
+    def _kept(
+        self, module: Module, value: ast.expr | None, seen: frozenset[Function]
+    ) -> frozenset[str] | None:
         """Return what an attribute is set to: a string, or what a constructor is given for a parameter."""
         text = string(value)
         if text is not None:
             return frozenset({text})
         if not isinstance(value, ast.Name) or function_of(module, value).name != "__init__":
             return None
-        return self._named(function_of(module, value), value, frozenset())
+        return self._named(function_of(module, value), value, seen)
 
     def _given(
         self, function: Function, name: str, seen: frozenset[Function]
