@@ -25,6 +25,7 @@ from amp_migrate.training.named import sets_scale
 _BOUNDS = frozenset({"min_loss_scale", "max_loss_scale"})
 _WITHOUT_EFFECT = {"max_loss_scale": 2.0**24}
 _OWN = frozenset({"backoff_factor", "growth_factor", "growth_interval", "init_scale"})
+_INTERVAL, _SETS = "_scale_seq_len", "set_growth_interval"
 _NEVER = 10**6  # turns after which a scale that must stay may grow, at the least
 
 
@@ -56,6 +57,7 @@ def scales(
                 yield differs(item.function, item.call, text, gone=True)
     yield from _added(old, new, every)
     yield from _set(old, new, every)
+    yield from _intervals(old, new)
 
 
 def _with_effect(old: Side, item: Initialize) -> list[str]:
@@ -118,7 +120,7 @@ def _added(old: Side, new: Side, every: Sequence[Initialize]) -> Iterator[tuple[
         at = (i for i in set_up if key(i.function) == name and _meet(i, own_place))
         if (item := next(at, None)) is not None:
             set_up.remove(item)  # it stands for an initialize beside those without settings
-        elif ast.unparse(own.value) not in _set_by_hand(old, name):
+        elif not any(_counts_as(value, own.value) for value in _set_by_hand(old, name)):
             text = f"{own.arg}={ast.unparse(own.value)} of the GradScaler is not that of Apex:"
             yield differs(function, call, text)
 
@@ -134,10 +136,45 @@ def _meet(item: Initialize, tests: dict[str, bool]) -> bool:
     return all(tests.get(test, truth) is truth for test, truth in own.items())
 
 
-def _set_by_hand(old: Side, name: Key) -> set[str]:
+def _set_by_hand(old: Side, name: Key) -> list[ast.expr]:
     """Return what the file of a function assigns to attributes, as to those of Apex's own scalers."""
-    trees = {function.module.tree for function in old.functions.get(name, ())}
-    return {ast.unparse(value) for tree in trees for value in _set_in(tree)}
+    trees = {function.module.tree: None for function in old.functions.get(name, ())}
+    return [value for tree in trees for value in _set_in(tree)]
+
+
+def _counts_as(value: ast.expr, other: ast.expr) -> bool:
+    """Tell whether a GradScaler is given what Apex was, if as an int where that may be none."""
+    text, known = ast.unparse(value), number(value)
+    return ast.unparse(other) in (text, f"int({text})") or (
+        known is not None and known == number(other)
+    )
+
+
+def _intervals(old: Side, new: Side) -> Iterator[tuple[Key, Difference]]:
+    """Yield the intervals of growth that are no int, for which torch raises at an update, and those set later that Apex was not."""
+    objects = new.program.training.objects
+    known = {ast.unparse(call) for _, call in old.project.nodes(ast.Call)}
+    asked = [
+        node.value
+        for _, node in old.project.nodes(ast.Assign)
+        if any(isinstance(t, ast.Attribute) and t.attr == _INTERVAL for t in node.targets)
+    ]
+    later = [(m, c, a) for m, c in objects.method_calls.get(_SETS, []) for a in c.args[:1]]
+    made = [
+        (module, call, keyword.value)
+        for module, call in objects.made_scalers
+        for keyword in call.keywords
+        if keyword.arg == "growth_interval"
+    ]
+    for module, call, value in (*made, *later):
+        if ast.unparse(call) in known:
+            continue
+        function = new.project.function_of(module, call)
+        if isinstance(value, ast.Constant) and isinstance(value.value, float):
+            text = f"`{ast.unparse(call)}` counts up to a number that is no int:"
+            yield differs(function, call, text)
+        elif (module, call, value) in later and not any(_counts_as(v, value) for v in asked):
+            yield differs(function, call, f"`{ast.unparse(call)}` is nothing that Apex was set to:")
 
 
 def _set_in(tree: Tree) -> Iterator[ast.expr]:

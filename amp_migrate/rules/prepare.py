@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
+from functools import partial
 
 from amp_migrate.apex.sites import HANDED_ON, Kind, Site
 from amp_migrate.apex.strangers import refuse_reached
@@ -15,7 +16,6 @@ from amp_migrate.autocast.evaluated.evaluation import evaluations
 from amp_migrate.dual.branches import Branches
 from amp_migrate.facts.below import every
 from amp_migrate.facts.constants import is_none
-from amp_migrate.flow.condition import speller
 from amp_migrate.placement.backwards import scaled
 from amp_migrate.placement.backwards.aside import refuse_aside
 from amp_migrate.placement.backwards.beside import keep_spent, refuse_mixed
@@ -29,6 +29,7 @@ from amp_migrate.placement.finding.internals import (
     refuse_moved_by_hand,
     refuse_other_parts,
     refuse_ritual,
+    spelt_setting,
 )
 from amp_migrate.placement.finding.overflow import asks, refuse_unlike
 from amp_migrate.placement.finding.trains import Trains
@@ -283,7 +284,8 @@ def _creations(unit: Unit) -> dict[Site, Creation]:
         for other in unit.of(Kind.LOSS_SCALE):
             setting = initial_setting(unit, other)
             if setting is not None:
-                unit.options[site].tune(*setting, speller(other.module.tree))
+                spell = partial(spelt_setting, unit.project, other.module, setting[0])
+                unit.options[site].tune(*setting, spell)
         by_function.setdefault(site.function, []).append(site)
     for found in by_function.values():
         for creation in creations(unit, found[0].function, found):

@@ -188,7 +188,8 @@ def _settings(sheet: Sheet, wrap: Wrap, given: dict[str, ast.expr], fused: bool)
     if not entries or not set(entries) <= known:
         raise _unread(wrap)
     entries = {k: v for k, v in entries.items() if number(v) != _DEFAULTS.get(k)}
-    if entries and not is_true(given.get("dynamic_loss_scale")):
+    only_dynamic = entries.keys() - {"scale_window"}  # a static loss scale counts no steps
+    if only_dynamic and not is_true(given.get("dynamic_loss_scale")):
         raise _unread(wrap)
     return "".join(
         f"; {STATE}.{_SETTINGS[key]} = {sheet.text(value)}"

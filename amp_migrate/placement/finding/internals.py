@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from amp_migrate.apex.sites import MARKS, Kind, Site, private
 from amp_migrate.facts.constants import number
 from amp_migrate.facts.paths import root
+from amp_migrate.flow.condition import speller
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.plan.cannot import Cannot, spoken
-from amp_migrate.project import Function, Module
+from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.order import dominates
 from amp_migrate.project.reach import run_around
+from amp_migrate.training.origins.meant import meant
 
 _SCALE = (("loss_scale",), ("_loss_scale",), ("loss_scale", "()"))
 _TUNED = ("_scale_seq_len", "_min_loss_scale", "_max_loss_scale")
@@ -64,6 +66,27 @@ def initial_setting(unit: Unit, site: Site) -> tuple[str, ast.expr] | None:
         return None
     known = name == "_scale_seq_len" or number(stmt.value) is not None
     return (name, stmt.value) if known and _set_behind(unit, site) is not None else None
+
+
+def spelt_setting(project: Project, module: Module, name: str, value: ast.expr) -> str:
+    """Return a setting as a GradScaler takes it: torch raises for an interval that is no int, up to which Apex counted as well."""
+    text = speller(module.tree)(value)
+    if name != "_scale_seq_len":
+        return text
+    known = number(value)
+    if known is not None and known.is_integer():
+        return text if _are_whole([value]) else str(int(known))
+    return text if _are_whole(list(meant(project, module, value))) else f"int({text})"
+
+
+def _are_whole(values: list[ast.expr | None]) -> bool:
+    """Tell whether expressions are made of whole numbers alone, none of which is divided."""
+    parts = [part for value in values if value is not None for part in ast.walk(value)]
+    constants = [part.value for part in parts if isinstance(part, ast.Constant)]
+    of_numbers = all(isinstance(p, ast.Constant | ast.BinOp | ast.operator) for p in parts)
+    divided = any(isinstance(part, ast.Div) for part in parts)
+    whole = all(type(constant) is int for constant in constants)
+    return bool(parts) and None not in values and of_numbers and whole and not divided
 
 
 def _set_behind(unit: Unit, site: Site) -> str | None:

@@ -36,6 +36,7 @@ from amp_migrate.placement.finding.internals import (
     initial_scale,
     initial_setting,
     read,
+    spelt_setting,
     tuned,
 )
 from amp_migrate.placement.finding.overflow import overflow_reads
@@ -129,7 +130,8 @@ def _tuned(context: Context, site: Site, name: str) -> Decision:
         raise _no_counterpart(site)
     scaler = context.scaler(site.function, site.node)
     if isinstance(stmt, ast.Assign) and site.node in stmt.targets:
-        text = f"{scaler}.set_growth_interval({tree.segment(stmt.value)})"
+        interval = spelt_setting(context.unit.project, site.module, name, stmt.value)
+        text = f"{scaler}.set_growth_interval({interval})"
         edit = Replace(tree.span(stmt), text)
     else:
         text = f"{scaler}.get_growth_interval()"

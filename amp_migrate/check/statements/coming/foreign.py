@@ -33,6 +33,7 @@ _OF_SCALER = frozenset(
         "is_enabled",
         "load_state_dict",
         "scale",
+        "set_growth_interval",
         "state_dict",
         "step",
         "unscale_",
