@@ -126,9 +126,12 @@ def _remade(program: Program, programs: Programs) -> Iterator[Fault]:
     objects = program.training.objects
     known = Known(program.project, objects)
     search = Search(program, CertainMemory(program))
+    lifetimes = Lifetimes(program)
     for scaler in objects.scalers:
         if all(map(known.is_followed, scaler.optimizers)):
-            machine = RemadeMachine(scaler.number, frozenset(scaler.optimizers))
+            homes = [lifetimes.homes(number) for number in scaler.optimizers] or [frozenset()]
+            served = frozenset(scaler.optimizers)
+            machine = RemadeMachine(scaler.number, served, frozenset.intersection(*homes))
             yield from search.run(machine, programs.of_scaler(scaler.number)).faults()
 
 

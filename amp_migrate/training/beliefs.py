@@ -30,7 +30,9 @@ ONLY_HOLD = frozenset({"types.SimpleNamespace", "argparse.Namespace"})
 # Methods of containers that keep what they are given.
 COLLECTS = frozenset({"append", "appendleft", "extend", "insert", "put", "setdefault", "update"})
 # Methods of containers and averaged copies that keep parameters, and do nothing with their gradients.
-KEEPS_PARAMETERS = frozenset({"append", "add", "add_param_group", "extend", "update", "zip"})
+KEEPS_PARAMETERS = frozenset(
+    {"append", "add", "add_param_group", "extend", "update", "update_parameters", "zip"}
+)
 # Methods of networks that write parameters, and do nothing with their gradients.
 LOADS_PARAMETERS = frozenset({"load_state_dict", "_load_from_state_dict"})
 # The same, and those of averaged copies that put other weights in place.

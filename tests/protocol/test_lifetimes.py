@@ -6,9 +6,11 @@ import pytest
 
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import build
+from amp_migrate.protocol.check import faults
 from amp_migrate.protocol.code.lifetimes import Lifetimes
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.protocol.code.programs import Programs
+from amp_migrate.protocol.faults import Breach
 
 _PROGRAM = """\
 import functools
@@ -107,3 +109,38 @@ def test_there_is_none_before_where_calls_in_sight_make_it(call: str, begins: bo
     text = _PROGRAM.format(more="pass").replace("trainer.train([])", call)
     lifetimes, programs = _lifetimes(text)
     assert lifetimes.begins(0, programs.of_optimizers([0])) is begins
+
+
+_ROUNDS = """\
+import torch
+from torch.cuda.amp import GradScaler
+
+KEPT = []
+
+
+def round_of(kind, batches):
+    net = torch.nn.Linear(4, 2)
+    if kind == "sgd":
+        chosen = torch.optim.SGD(net.parameters(), lr=0.1)
+    elif kind == "adam":
+        chosen = torch.optim.Adam(net.parameters(), lr=0.1)
+    {before}
+    scaler = GradScaler()
+    for x in batches:
+        chosen.zero_grad()
+        scaler.scale(net(x).sum()).backward()
+        scaler.step(chosen)
+        scaler.update()
+
+
+for kind in ("sgd", "adam"):
+    round_of(kind, [torch.ones(3, 4)])
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "anew"), [("pass", False), ("KEPT.append(chosen); chosen = KEPT[0]", True)]
+)
+def test_a_scaler_made_anew_is_told_where_its_optimizer_may_go_on(before: str, anew: bool) -> None:
+    project = build({"train.py": Tree("train.py", _ROUNDS.format(before=before))})
+    assert any(fault.breach is Breach.REMADE for fault in faults(project)) is anew

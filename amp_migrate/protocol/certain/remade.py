@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from amp_migrate.facts.mark import Mark
+from amp_migrate.project import Function
 from amp_migrate.protocol.faults import Breach
 from amp_migrate.protocol.machine import Moved, Unmoved
 from amp_migrate.training.events import Event, Kind
@@ -19,15 +20,22 @@ class Life(Mark):
 
 
 class RemadeMachine(Unmoved):
-    """Follows one GradScaler."""
+    """Follows one GradScaler. None of its optimizers is left where one of `homes` has ended that made them all."""
 
-    def __init__(self, number: int, optimizers: frozenset[int]) -> None:
+    def __init__(
+        self, number: int, optimizers: frozenset[int], homes: frozenset[Function] = frozenset()
+    ) -> None:
         self._number = number
         self._optimizers = optimizers
+        self._homes = homes
 
     def starts(self, called: bool) -> tuple[Hashable, ...]:
         """No GradScaler has stepped when a program begins."""
         return (Life.NEW,)
+
+    def ended_in(self, state: Hashable, before: Hashable, function: Function) -> Hashable:
+        """Return the state behind a function: one whose variables alone held the optimizers leaves none in use."""
+        return before if before is Life.NEW and function in self._homes else state
 
     def move(self, state: Hashable, event: Event, visited: bool) -> Moved:
         """Return what an event makes of a state."""
