@@ -298,7 +298,8 @@ _ALWAYS = {
 _DRAWN = {
     "by a method that is kept": """\
 def run(flags, batches):
-    painting = Painting(flags)
+    kept = {"only": Painting(flags)}
+    painting = kept["only"]
     for x in batches:
         painting.learn(x)
     decode = painting.pair.decode
@@ -309,7 +310,8 @@ def run(flags, batches):
 """,
     "by a helper, in a list": """\
 def run(flags, batches):
-    painting = Painting(flags)
+    kept = {"only": Painting(flags)}
+    painting = kept["only"]
     for x in batches:
         painting.learn(x)
     with torch.no_grad():
@@ -323,7 +325,8 @@ def drawn(pair):
 
 
 def run(flags, batches):
-    painting = Painting(flags)
+    kept = {"only": Painting(flags)}
+    painting = kept["only"]
     for x in batches:
         painting.learn(x)
     print(drawn(painting.pair).cpu().numpy())

@@ -10,10 +10,16 @@ from amp_migrate.placement.making.creation import Creation
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import CallSite, Class, Function
 from amp_migrate.project.order import common, dominates
+from amp_migrate.project.reach import reachable
 from amp_migrate.project.relatives import family
 from amp_migrate.scaler.home import Home
 from amp_migrate.scaler.reach import in_reach
+from amp_migrate.scaler.reach.missing import refuse_missing
+from amp_migrate.training.bindings import bound_value
+from amp_migrate.training.forwards.classes import is_network_class
 from amp_migrate.training.steps import children_of
+
+_AT_TIMES = (ast.BoolOp, ast.If, ast.IfExp, ast.Lambda, ast.Try)
 
 
 def at_hand(home: Home, function: Function, node: ast.AST, creations: list[Creation]) -> str | None:
@@ -35,7 +41,7 @@ def at_hand(home: Home, function: Function, node: ast.AST, creations: list[Creat
     if owner.cls is not None and home.reads_own(owner) and home.is_attribute(owner):
         early = _made_early(home, owner.cls) or _off_at_first(owner.cls, creations)
         return home.access(function, node) if early else None
-    if _is_made_off(home, function, node):
+    if _is_made_off(home, function, node, creations):
         return home.access(function, node)
     calls = home.project.callers(function)
     ready = all(call.function in home.inits or call.function in home.users for call in calls)
@@ -55,21 +61,49 @@ def at_hand(home: Home, function: Function, node: ast.AST, creations: list[Creat
         home.constructs = True
 
 
-def _is_made_off(home: Home, function: Function, node: ast.AST) -> bool:
+def _is_made_off(home: Home, function: Function, node: ast.AST, creations: list[Creation]) -> bool:
     """Tell whether a function reads the scaler off an object on which it was made before in every run: ``runner.scaler``."""
     relatives = {relative for cls in home.keepers for relative in family(cls)}
     name = in_reach.held(home.project, relatives, function, node)
-    return (
-        name is not None
-        and name.isidentifier()
-        and _is_made_on(home, function, name, node, frozenset())
-    )
+    if name is None or not name.isidentifier():
+        return False
+    kept = _is_there(home, function, name, node) and _keeps_always(home, function, name, creations)
+    return kept or _is_made_on(home, function, name, node, frozenset())
+
+
+def _keeps_always(home: Home, function: Function, name: str, creations: list[Creation]) -> bool:
+    """Tell whether networks that a variable holds have the scaler from their constructor on, if one that is off.
+
+    Methods of other objects ask for it themselves.
+    """
+    read = (n for n in function.own_nodes if isinstance(n, ast.Name) and n.id == name)
+    found = home.project.instance_classes
+    classes = {cls for variable in read for cls in found(function.module, variable)}
+    keepers = {relative for cls in home.keepers for relative in family(cls)}
+    early = (_made_early(home, cls) or _off_at_first(cls, creations) for cls in classes)
+    networks = bool(classes) and all(map(is_network_class, classes))
+    return networks and classes <= keepers and all(early)
+
+
+def _is_there(home: Home, function: Function, name: str, node: ast.AST) -> bool:
+    """Tell whether a variable is not None at a node, which asks for something that its object has."""
+    try:
+        refuse_missing(home.project, function, node, f"{name}.")
+    except Cannot:
+        return False
+    queue = [node]
+    for part in queue:
+        if isinstance(part, ast.Attribute) and path(part.value) == name:
+            return True
+        if not isinstance(part, _AT_TIMES):
+            queue += ast.iter_child_nodes(part)
+    return False
 
 
 def _is_made_on(
     home: Home, function: Function, name: str, node: ast.AST, around: frozenset[Function]
 ) -> bool:
-    """Tell whether a method of the object that a variable holds has initialized whenever a function comes to a node."""
+    """Tell whether the object that a variable holds has initialized, as it was made or since, whenever a function comes to a node."""
     tree, scopes = function.module.tree, function.module.scopes
     bindings = scopes.bindings(function.scope, name)
     if len(bindings) != 1 or function in around:
@@ -80,6 +114,11 @@ def _is_made_on(
         if own and callees and all(callee in home.inits for callee in callees):
             if dominates(tree, tree.statement(call), node):
                 return True
+    made = bound_value(function.module, bindings[0])
+    if isinstance(made, ast.Call) and (kept := home.project.constructed(made)):
+        begun = all(_initializes_at_once(home, cls) for cls in kept)
+        asks = any(_is_method_of(home, name, part) for part in ast.walk(node))
+        return begun and not asks and dominates(tree, tree.statement(made), node)
     sites = home.project.callers(function)
     if not isinstance(bindings[0], ast.arg) or not sites or home.project.escapes(function):
         return False
@@ -90,6 +129,22 @@ def _is_made_on(
         if not _is_made_on(home, site.function, given.id, site.call, around | {function}):
             return False
     return True
+
+
+def _is_method_of(home: Home, name: str, node: ast.AST) -> bool:
+    """Tell whether a node runs a method of the object that a variable holds, which can ask for the scaler itself."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    return path(node.func.value) == name and bool(home.project.callees(node))
+
+
+def _initializes_at_once(home: Home, cls: Class) -> bool:
+    """Tell whether the constructor of a class comes to an initialize of its object."""
+    constructor = cls.method("__init__")
+    if constructor is None:
+        return False
+    run = {constructor, *reachable(home.project, constructor)}
+    return any(made in run and made.cls in cls.mro() for made in home.inits)
 
 
 def without_cost(

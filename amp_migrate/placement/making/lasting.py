@@ -74,8 +74,25 @@ def set_within(unit: Unit, function: Function, top: ast.stmt, value: ast.expr) -
     happens = [*ast.walk(top), *(node for body in run for node in body.own_nodes)]
     if any(map(sets_any, happens)) and any(map(_is_held, ast.walk(value))):
         return True
-    stored = any(isinstance(getattr(node, "ctx", None), ast.Store) for node in happens)
-    return stored and any(_delegates(unit, function.module, part) for part in ast.walk(value))
+    if not any(_delegates(unit, function.module, part) for part in ast.walk(value)):
+        return False
+    stored = [(function.module, node) for node in ast.walk(top) if _is_store(node)]
+    stored += [(body.module, node) for body in run for node in body.own_nodes if _is_store(node)]
+    return not all(_is_alone(unit, module, node) for module, node in stored)
+
+
+def _is_store(node: ast.AST) -> bool:
+    target = isinstance(node, ast.Name | ast.Attribute | ast.Subscript)
+    return target and isinstance(getattr(node, "ctx", None), ast.Store)
+
+
+def _is_alone(unit: Unit, module: Module, node: ast.AST) -> bool:
+    """Tell whether what is stored is a variable of a function that no other function reads."""
+    if not isinstance(node, ast.Name) or not module.scopes.is_local(node):
+        return False
+    read = module.scopes.reads(module.scopes.owner(node), node.id)
+    home = unit.project.function_of(module, node)
+    return all(unit.project.function_of(module, one) is home for one in read)
 
 
 def given_once(unit: Unit, site: Site, name: str) -> ast.expr | None:
