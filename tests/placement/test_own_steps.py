@@ -66,6 +66,42 @@ trainer = Trainer(torch.nn.Linear(2, 2))
 trainer.turn(torch.ones(1, 2), torch.ones(1, 2))
 """
 
+_BY_A_HELPER = """import sys
+
+import torch
+from apex import amp
+
+class Twice(torch.optim.Optimizer):
+    def __init__(self, params, inner):
+        super().__init__(params, {})
+        self.inner = inner
+
+    def forth(self):
+        self.inner.step()
+
+class Learner:
+    def __init__(self, net, half):
+        self.net, self.half = net, half
+        self.opt = Twice(net.parameters(), torch.optim.SGD(net.parameters(), lr=0.1))
+        if half:
+            self.net, self.opt = amp.initialize(self.net, self.opt)
+
+    def backward(self, loss):
+        if not self.half:
+            loss.backward()
+            return
+        with amp.scale_loss(loss, self.opt) as scaled:
+            scaled.backward()
+
+    def turn(self, x, y):
+        self.opt.zero_grad()
+        self.backward(torch.nn.functional.mse_loss(self.net(x), y))
+        self.opt.forth()
+
+learner = Learner(torch.nn.Linear(2, 2), "half" in sys.argv)
+learner.turn(torch.ones(1, 2), torch.ones(1, 2))
+"""
+
 
 def _left(text: str) -> list[str]:
     result = migrate([Source.from_bytes("train.py", text.encode())], Settings())
@@ -74,8 +110,12 @@ def _left(text: str) -> list[str]:
 
 @pytest.mark.parametrize(
     ("program", "call"),
-    [(_SHARPNESS, "opt.descend()"), (_LOOKAHEAD, "self.opt.advance()")],
-    ids=["sharpness", "lookahead"],
+    [
+        (_SHARPNESS, "opt.descend()"),
+        (_LOOKAHEAD, "self.opt.advance()"),
+        (_BY_A_HELPER, "self.opt.forth()"),
+    ],
+    ids=["sharpness", "lookahead", "by a helper"],
 )
 def test_a_step_by_another_name_is_named(program: str, call: str) -> None:
     assert any(f"`{call}` steps" in message for message in _left(program)), _left(program)

@@ -6,13 +6,13 @@ import ast
 from collections.abc import Collection, Iterable, Iterator
 
 from amp_migrate.facts.paths import MUTATORS, all_given, called_alone, root, tail, walk
-from amp_migrate.facts.tree import Tree
+from amp_migrate.facts.scopes import targets_of
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.gradients import Use, reads
 from amp_migrate.placement.windows.skipped import accumulates
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.order import inside
-from amp_migrate.project.reach import reachable, reached_by
+from amp_migrate.project.reach import calls_to, reachable, reached_by
 from amp_migrate.project.rounds import last_before, runs_before
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.beliefs import READS_GRADIENTS
@@ -52,7 +52,7 @@ def scaled_reads(
         ):
             return {}
         for node in _gradients(unit.project, helper):
-            if not _is_reported(helper.module.tree, node):
+            if not _is_reported(helper, node, set()):
                 return {}
             found[node] = helper
         if any(tail(n) in READS_GRADIENTS for n in helper.calls):
@@ -186,7 +186,9 @@ def _every_micro_batch(unit: Unit, function: Function, use: Use, steps: Iterable
     """Tell whether a read stands behind a backward and before the `if` that steps after several of them."""
     tree = function.module.tree
     step = next((s for s in steps if runs_before(unit.project, function, use.node, s.call)), None)
-    backwards = [b.node for b in unit.live_backwards(function)]
+    running = {b.function for b in unit.live_backwards()} - {function}
+    backwards: list[ast.AST] = [b.node for b in unit.live_backwards(function)]
+    backwards += calls_to(unit.project, function, running)
     before = last_before(unit.project, function, backwards, use.node)
     if step is None or not before:
         return False
@@ -206,17 +208,32 @@ def _gradients(project: Project, function: Function) -> Iterator[ast.Attribute]:
             yield node
 
 
-def _is_reported(tree: Tree, node: ast.Attribute) -> bool:
-    """Tell whether a gradient goes into a call that logs it, and nowhere else."""
-    call = called_alone(tree.statement(node))
+def _is_reported(function: Function, node: ast.expr, seen: set[str]) -> bool:
+    """Tell whether a gradient goes into calls that log it, if by variables of its function, and nowhere else."""
+    tree, scopes = function.module.tree, function.module.scopes
+    stmt = tree.statement(node)
+    if isinstance(stmt, ast.Assign | ast.AnnAssign) and stmt.value is not None:
+        targets = targets_of(stmt)
+        names = [t.id for t in targets if isinstance(t, ast.Name) and scopes.is_local(t)]
+        if len(names) < len(targets) or function.node is None or _in_place([stmt.value]):
+            return False
+        new = [name for name in names if name not in seen]
+        seen.update(new)
+        reads = [read for name in new for read in scopes.reads(function.scope, name)]
+        return all(_is_reported(function, read, seen) for read in reads)
+    call = called_alone(stmt)
     if call is None:
         return False
     given = all_given(call)
     if tail(call) not in _REPORTERS or not any(inside(tree, node, item) for item in given):
         return False
-    return not any(
-        isinstance(n, ast.Call) and tail(n).endswith("_") for item in given for n in ast.walk(item)
-    )
+    return not _in_place(given)
+
+
+def _in_place(nodes: Iterable[ast.expr]) -> bool:
+    """Tell whether expressions change a tensor where it is: ``p.grad.mul_(2)``."""
+    calls = (n for node in nodes for n in ast.walk(node) if isinstance(n, ast.Call))
+    return any(tail(call).endswith("_") for call in calls)
 
 
 def _adds(node: ast.AST) -> bool:

@@ -28,8 +28,8 @@ def refuse_unstepped(unit: Unit) -> None:
     if unit.steps:
         _refuse_steps_alone(unit)
         return
-    for backward in unit.live_backwards():
-        raise _unstepped(unit, backward)
+    for backward in unit.live_backwards():  # the scaled one beside it says what is to be stepped
+        raise _unstepped(unit, next((b for b in unit.backwards if b.scaled), backward))
     for site in unit.of(Kind.INITIALIZE):
         optimizers = elements(unit.options[site].arguments.get("optimizers"))
         if optimizers and not unit.options[site].idle:
@@ -109,7 +109,8 @@ def _unstepped(unit: Unit, backward: Backward) -> Cannot:
         return Cannot("AMP905", module, call, message, advice)
     own = _own_step(unit, backward)
     if own is not None:
-        what = f"{backward.module.tree.segment(own.func)}()"
+        module, call = own
+        what = f"{module.tree.segment(call.func)}()"
         message = f"`{what}` steps {names} in a way of its own, and a GradScaler knows step() alone"
         advice = f"by hand, unscale_({names}) before each such call and update() behind it, which skips no step that overflows; or train this without Apex"
     elif function.node is not None and not unit.project.callers(function):
@@ -121,21 +122,32 @@ def _unstepped(unit: Unit, backward: Backward) -> Cannot:
     return Cannot("AMP905", *backward.at, message, advice)
 
 
-def _own_step(unit: Unit, backward: Backward) -> ast.Call | None:
-    """Return a call behind a backward of a method of its optimizer that steps, or steps another one that it holds: `second_step()`."""
-    objects, module = unit.losses.objects, backward.module
-    held = {n for node in backward.optimizers for n in objects.optimizers_of(module, node)}
-    calls = [
-        node
-        for node in backward.function.calls
-        if isinstance(node.func, ast.Attribute) and node.func.attr != "step"
-        if held & objects.optimizers_of(module, node.func.value)
-        if any(
-            _steps_within(f) for c in unit.project.callees(node) for f in reachable(unit.project, c)
-        )
-        if runs_before(unit.project, backward.function, backward.node, node)
-    ]
-    return min(calls, key=key, default=None)
+def _own_step(unit: Unit, backward: Backward) -> tuple[Module, ast.Call] | None:
+    """Return a call behind a backward of a method of its optimizer that steps, or steps another one that it holds: `second_step()`.
+
+    It may stand behind a call that leads to the backward.
+    """
+    objects = unit.losses.objects
+    held = {n for o in backward.optimizers for n in objects.optimizers_of(backward.module, o)}
+    places: list[tuple[Function, ast.AST]] = [(backward.function, backward.node)]
+    for function, node in places:
+        calls = [
+            call
+            for call in function.calls
+            if isinstance(call.func, ast.Attribute) and call.func.attr != "step"
+            if held & objects.optimizers_of(function.module, call.func.value)
+            if any(
+                _steps_within(f)
+                for c in unit.project.callees(call)
+                for f in reachable(unit.project, c)
+            )
+            if runs_before(unit.project, function, node, call)
+        ]
+        if calls:
+            return function.module, min(calls, key=key)
+        above = ((site.function, site.call) for site in unit.project.callers(function))
+        places += [place for place in above if place not in places]
+    return None
 
 
 def _steps_within(function: Function) -> bool:

@@ -90,7 +90,7 @@ def _is_bound(unit: Unit, site: Site, name: str) -> bool:
 
 
 def _alike(one: ast.expr, other: ast.expr) -> bool:
-    """Tell whether two expressions are the same, whatever their comprehensions call what they go through."""
+    """Tell whether two expressions give the same, whatever their comprehensions call what they go through, in a list or one by one."""
     return same(_Numbered().visit(one), _Numbered().visit(copy.deepcopy(other)))
 
 
@@ -103,6 +103,9 @@ class _Numbered(ast.NodeTransformer):
             for name in stored(part.target):
                 self._names[name] = f"{len(self._names)}"
         return self.generic_visit(node)
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.AST:
+        return self.visit_ListComp(ast.ListComp(node.elt, node.generators))
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         node.id = self._names.get(node.id, node.id)
