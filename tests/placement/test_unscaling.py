@@ -243,3 +243,22 @@ def test_clip_before_a_test_around_the_call_of_a_helper_that_steps_moves_into_it
     (unscale,) = training.context.unscales
     assert training.first_line(unscale.before) == "finish(optimizer)"
     assert [training.first_line(stmt) for stmt in unscale.moved] == [CLIP]
+
+
+_TOTAL = """
+
+def total(net):
+    found = 0.0
+    for p in net.parameters():
+        found += p.grad.norm().item()
+    print(found)
+"""
+
+
+@pytest.mark.parametrize(("read", "clips"), [(CLIP, True), ("total(model)", False)])
+def test_what_moves_and_clips_nothing_is_told_apart(read: str, clips: bool) -> None:
+    window = "if (i + 1) % 4 == 0:\n    optimizer.step()\n    optimizer.zero_grad()\n"
+    training = Training(stepped(f"{read}\n{window}") + _TOTAL)
+    (unscale,) = training.context.unscales
+    assert [training.first_line(stmt) for stmt in unscale.moved] == [read]
+    assert [training.first_line(stmt) for stmt in unscale.read] == ([] if clips else [read])

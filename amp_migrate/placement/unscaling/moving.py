@@ -88,6 +88,8 @@ class Across:
         self._refuse_losing([*(tops if told else result.reports), *result.guarded])
         inner = [u.statement for u in found if inside(tree, u.statement, limit)]
         result.moved = tops
+        clips = [use.node for use in self.outside if use.clips]
+        result.read = [top for top in tops if not any(inside(tree, node, top) for node in clips)]
         result.before = min([*inner, outermost_anchor(step, steps), self._ahead(steps)], key=key)
         for top in tops if result.accumulates else ():
             self._refuse_branch(top, result.before)

@@ -26,7 +26,7 @@ class Inside(NamedTuple):
 class Unscale:
     """One `unscale_`: before which statement, of which optimizer (`loop` visits several).
 
-    `moved` statements go with it to `before`, among them `reports` of the norm. The names `pending` that
+    `moved` statements go with it to `before`, among them `reports` of the norm and those that clip nothing but `read`. The names `pending` that
     they assign are None on the other micro-batches, so that the statements `guarded` have to ask. `decided` is the
     step of a helper that the norm given to it may leave out. `cleared` is the ``zero_grad()`` or the read that ends
     what is no training, so that no step follows, but `update()`. `inside` is where it is written instead, where the helper that clips is one
@@ -40,6 +40,7 @@ class Unscale:
     loop: str = ""
     moved: list[ast.stmt] = field(default_factory=list)
     reports: list[ast.stmt] = field(default_factory=list)
+    read: list[ast.stmt] = field(default_factory=list)
     accumulates: bool = False
     outside: Fork | None = None
     limit: Fork | None = None

@@ -123,6 +123,8 @@ def _decision(unscale: Unscale, stmt: ast.stmt, edits: list[Edit]) -> Decision:
     message = (
         "clipping moves from every micro-batch to the step, and clips the accumulated sum once"
     )
+    if stmt in unscale.read:
+        message = "what reads gradients moves from every micro-batch to the step, and finds their accumulated sum once"
     return decision(RULE, status, unscale.function.module, stmt, message, edits)
 
 
