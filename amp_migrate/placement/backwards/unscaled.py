@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import ast
+import copy
+from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Kind
+from amp_migrate.facts.below import every
+from amp_migrate.facts.paths import path
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.condition import Condition
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
 from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.project import Function
 from amp_migrate.project.reach import runs_one, upwards
 from amp_migrate.training.bindings import spelt_out
 from amp_migrate.training.steps import Backward
@@ -30,11 +35,36 @@ def runs_on(unit: Unit, condition: Condition, backward: Backward, *, instead: bo
         known = refine(NOTHING, ast.parse(condition.text, mode="eval").body, True) or NOTHING
     more = False
     for side, truth in backward.module.tree.sides(backward.node):
-        test = spelt_out(backward.module, side.test)
+        test = _as_initialized(unit, backward.function, spelt_out(backward.module, side.test))
         if evaluate(test, known) is (not truth):
             return False
         more = more or _asks_more(test, known)
     return not instead or more or _is_always_on(unit, condition, backward)
+
+
+def _as_initialized(unit: Unit, function: Function, test: ast.expr) -> ast.expr:
+    """Return a test by the names that an initialize sees what it reads by, where it holds the same under others."""
+    values, here = unit.project.values, dict(_paths(function))
+    known: dict[int, ast.expr] = {}
+    for part in every(test):
+        text = path(part)
+        held = values.sources(function.module, here[text]) if text in here else frozenset()
+        for site in unit.of(Kind.INITIALIZE) if held else ():
+            if site.function is function:
+                continue
+            for named, other in _paths(site.function):
+                if named != text and values.sources(site.module, other) == held:
+                    known[id(part)] = ast.parse(named, mode="eval").body
+    return copy.deepcopy(test, known) if known else test
+
+
+def _paths(function: Function) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the variables and attributes that a function reads, by their spelling."""
+    for node in function.own_nodes:
+        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
+            text = path(node)
+            if text is not None:
+                yield text, node
 
 
 def _runs_beside(unit: Unit, backward: Backward) -> bool:
