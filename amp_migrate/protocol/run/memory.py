@@ -23,6 +23,7 @@ from amp_migrate.protocol.code.visits import Visits
 from amp_migrate.protocol.run.remembered.aliases import Aliases
 from amp_migrate.protocol.run.remembered.counters import Counters
 from amp_migrate.protocol.run.remembered.exact import exact, of_loss
+from amp_migrate.protocol.run.remembered.given import Given
 from amp_migrate.protocol.run.remembered.meanings import Meanings
 from amp_migrate.protocol.run.remembered.shared import (
     about_objects,
@@ -60,6 +61,7 @@ class Memory:
         self.handed = handed_of(program)
         self.counters = _counters(program)
         self._meanings = _meanings(program)
+        self._given = Given(program.project, self.handed)
         self._stores = _stores(program.project)
         self._aliases = _aliases(program.project)
         self._project = program.project
@@ -100,6 +102,8 @@ class Memory:
         self, function: Function, test: ast.expr, known: Assumption, truth: bool
     ) -> Assumption | None:
         """Return what is known where a test has come out as `truth`; None where it cannot."""
+        if self._given.outcome(function, test, known) is (not truth):
+            return None
         spelt = self.course.answers.spelt(test)
         refined = self._meanings.told(self._aliases.refined(function, spelt, known, truth))
         return None if refined is None else refined.only(self._is_shared)
@@ -252,10 +256,7 @@ class Memory:
         return found
 
     def _constants(self, call: ast.Call, callee: Function) -> Iterator[tuple[str, Value]]:
-        given = {**callee.parameters.defaults, **self.handed.given(call, callee)}
-        for name, value in given.items():
-            if isinstance(value, ast.Constant) and isinstance(value.value, bool | str | None):
-                yield name, Known(value.value)
+        return self._given.constants(call, callee)
 
     def _kept(self, point: Point, known: Assumption) -> Assumption:
         left, _ = after(point, known, self.may_change)

@@ -35,6 +35,18 @@ class Turns:
             self._known[loop] = self._counter(module, loop)
         return self._known[loop]
 
+    def counts(self, module: Module, target: ast.Name) -> bool:
+        """Tell whether a loop over ``range`` or ``enumerate`` gives a variable its numbers."""
+        loop = module.tree.parent(target)
+        first: ast.AST = target
+        if isinstance(loop, ast.Tuple) and loop.elts[0] is target:
+            first, loop = loop, module.tree.parent(loop)
+        if not isinstance(loop, ast.For) or loop.target is not first:
+            return False
+        over = self._shown(module, loop.iter)[-1]
+        kind = module.scopes.builtin(over.func) if isinstance(over, ast.Call) else None
+        return kind == ("range" if first is target else "enumerate")
+
     def asks_for_the_last(self, module: Module, loop: ast.AST, test: ast.expr) -> bool:
         """Tell whether a test holds in the last turn of a loop at least: ``... or i + 1 == len(loader)``."""
         if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from amp_migrate.facts.below import every, names_in
 from amp_migrate.facts.paths import looked_up, path
-from amp_migrate.flow.assumption import NOTHING, Value
+from amp_migrate.flow.assumption import NOTHING, Known, Value
 from amp_migrate.flow.cfg.subject import DECIDES, asked_by
 from amp_migrate.flow.changes import parts
 from amp_migrate.flow.refine import refine
@@ -22,6 +22,7 @@ from amp_migrate.protocol.code.course import Course
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.events import Kind
 
+_TELLING = frozenset({Known(1), Known(None)})
 _DECIDED = (Kind.UNSCALE, Kind.STEP, Kind.ZERO_GRAD)
 _ABOUT_OBJECTS = ("type(", "scaled(", "optimizer(", "reach(", "trained(", "off(")
 Constants = Callable[[ast.Call, Function], Iterable[tuple[str, Value]]]
@@ -134,7 +135,7 @@ def _kept(program: Program) -> Iterator[tuple[str, str, str]]:
 
 
 def _stated(program: Program, names: set[str], constants: Constants) -> set[str]:
-    """Return which of some names are parameters that calls give several constants for, as `backward=False` does."""
+    """Return which of some names are parameters that calls give several constants for, as `backward=False` does, or None, or what they count by where that is 1."""
     found: dict[tuple[Function, str], set[Value]] = {}
     for function in program.relevant if names else ():
         asked = names.intersection(function.parameters.names)
@@ -142,7 +143,7 @@ def _stated(program: Program, names: set[str], constants: Constants) -> set[str]
             for name, value in constants(site.call, function):
                 if name in asked:
                     found.setdefault((function, name), set()).add(value)
-    return {name for (_, name), values in found.items() if len(values) > 1}
+    return {name for (_, name), values in found.items() if len(values) > 1 or values & _TELLING}
 
 
 def about_objects(term: Term) -> bool:
