@@ -30,6 +30,7 @@ _SAID = (
     (r"although amp is initialized", "although its optimizer gets scaled gradients"),
     (r"migrated, this training would", "with AMP, this training would"),
     (r", as under Apex", ", as before"),
+    (r"\. Under Apex an overflow in them .*, now it does not", ", as before"),
     (r"(which|that) Apex did( not do)?", r"\1 the training wants\2"),
     (r"and migrate this code by hand", "and add AMP to this code by hand"),
     (r"migrate (this|these|it|lines?)\b(.*?) by hand", r"add AMP to \1\2 by hand"),

@@ -32,7 +32,7 @@ from collections.abc import Iterator
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.paths import all_given, tail, walk
 from amp_migrate.placement.reads.early import before_step
-from amp_migrate.placement.reads.zeroing import lost_windows
+from amp_migrate.placement.reads.zeroing import lost_windows, windows
 from amp_migrate.placement.steps.passing import behind_helper, unscaling
 from amp_migrate.placement.unscaling.parameters import replaced_parameters
 from amp_migrate.placement.unscaling.unscale import Inside, Unscale
@@ -125,6 +125,7 @@ def _lost(context: Context) -> Iterator[Decision]:
     """Report micro-batches whose gradients are cleared before the step, where no correction keeps them."""
     unit = context.unit
     lost = lost_windows(unit, context.settings.enabled("AMP201"))
+    cut = {window.backward for window in windows(unit)}
     moved = [zeroing.statement for zeroing in before_step(unit)]
     never = dict.fromkeys(unused(unit, moved))
     for backward in unit.backwards if not unit.plain else ():
@@ -136,6 +137,8 @@ def _lost(context: Context) -> Iterator[Decision]:
             test = asked(backward.module.tree, limit) if limit is not None else ""
             where = f", under `{test}`," if test else ""
             advice = f"clear gradients behind the step{where} if those of all micro-batches were meant to add up"
+            if limit is None and backward in cut:
+                advice = "step those of the last micro-batches as well, behind their loop, if they were meant to count"
             yield decision(RULE, Status.NOTE, *place, _LOST, advice=advice)
             never.pop(place, None)
     for module, node in never:

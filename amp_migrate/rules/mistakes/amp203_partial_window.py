@@ -27,6 +27,7 @@ from collections.abc import Iterator
 from amp_migrate.flow.cfg.subject import Fork, question
 from amp_migrate.placement.reads.zeroing import begins_empty, lost_windows, windows
 from amp_migrate.placement.windows.counting import restarts
+from amp_migrate.placement.windows.ending import Rest, rest
 from amp_migrate.plan.model import Decision, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.training.steps import asked
@@ -34,10 +35,35 @@ from amp_migrate.training.steps import asked
 RULE = Rule(
     "AMP203", "the last, partial accumulation window is not stepped", Safety.REPORT, order=95
 )
+_OVERFLOWS = ". Under Apex an overflow in them skipped the next step as well, now it does not"
+_TOLD = {
+    Rest.STAYS: (
+        "of an epoch are not stepped there: their gradients are part of the next epoch's first step, as under Apex",
+        "step them as well at the end of the loop, or call {}.zero_grad() behind it, if that was not meant; "
+        "either changes the training",
+    ),
+    Rest.CLEARED: (
+        "of an epoch are not stepped: their gradients are cleared before the next backward",
+        "step them as well at the end of the loop, if that was not meant, which changes the training",
+    ),
+    Rest.UNUSED: (
+        "are not stepped, and no backward follows, as under Apex",
+        "step them as well at the end of the loop, if that was not meant, which changes the training",
+    ),
+}
 
 
 def decide(context: Context) -> Iterator[Decision]:
     """Report accumulation boundaries that never step the rest."""
+    yield from _decided(context, _OVERFLOWS)
+
+
+def decide_in_apex(context: Context) -> Iterator[Decision]:
+    """Report the same of a program that stays with Apex, where nothing changes."""
+    yield from _decided(context, "")
+
+
+def _decided(context: Context, overflows: str) -> Iterator[Decision]:
     if not context.settings.enabled(RULE.code):
         return
     seen: set[Fork] = set()
@@ -54,20 +80,15 @@ def decide(context: Context) -> Iterator[Decision]:
         if backward.node in lost:
             continue
         test = asked(step.tree, limit)
-        if begins_empty(context.unit, window):
-            then = "the next window clears their gradients"
-            advice = "step them as well at the end of the loop, if that was not meant, which changes the training"
-        else:
-            then = "their gradients are part of the next epoch's first step"
-            advice = (
-                f"step them as well at the end of the loop, or call {step.text}.zero_grad() behind it, if that was "
-                "not meant; either changes the training"
-            )
+        left = rest(context.unit, step.function, limit)
+        left = Rest.CLEARED if begins_empty(context.unit, window) else left
+        told, advice = _TOLD[left]
+        more = overflows if left is Rest.CLEARED else ""
         yield decision(
             RULE,
             Status.NOTE,
             step.module,
             limit,
-            f"micro-batches behind the last `{test}` of an epoch are not stepped there: {then}, as under Apex",
-            advice=advice,
+            f"micro-batches behind the last `{test}` {told}{more}",
+            advice=advice.format(step.text),
         )

@@ -102,6 +102,37 @@ class TestAccumulation:
 
         assert len(findings("AMP203", loop)) == len(findings("AMP203", reset)) == 1
 
+    @pytest.mark.parametrize(
+        ("restart", "behind", "told"),
+        [
+            ("", "", "part of the next epoch's first step"),
+            ("", "    optimizer.zero_grad()", "cleared before the next backward"),
+            ("", "    model.zero_grad()", "cleared before the next backward"),
+            ("", "    for p in model.parameters():\n        p.grad = None", "cleared before"),
+            ("optimizer.zero_grad()", "", "cleared before the next backward"),
+            ("", "    if (i + 1) % 4:\n        optimizer.zero_grad()", "cleared before"),
+            ("", "    if epoch > 0:\n        optimizer.zero_grad()", "part of the next epoch's"),
+            ("", "    else:\n        optimizer.zero_grad()", "cleared before the next backward"),
+            ("", "optimizer.zero_grad()", "part of the next epoch's first step"),
+        ],
+    )
+    def test_what_becomes_of_a_window_that_is_cut(
+        self, restart: str, behind: str, told: str
+    ) -> None:
+        program = accumulated(restart=restart, test="(i + 1) % 4 == 0")
+
+        (found,) = findings("AMP203", f"{program}{behind}\n")
+
+        assert told in found.message
+        assert ("zero_grad()" in found.advice) is ("next epoch" in told)
+
+    def test_one_epoch_has_no_next(self) -> None:
+        program = accumulated(test="(i + 1) % 4 == 0").replace("for epoch in range(3)", "if True")
+
+        (found,) = findings("AMP203", program)
+
+        assert "no backward follows" in found.message
+
     def test_count_over_all_epochs_cuts_no_window(self) -> None:
         program = accumulated(start="n = 0", count="n += 1", test="n % 4 == 0")
 
