@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Kind
-from amp_migrate.availability.installed import imports_apex, looks
+from amp_migrate.availability.installed import imports_apex
 from amp_migrate.availability.truths import is_asked
-from amp_migrate.facts.constants import is_none, string
+from amp_migrate.facts.constants import string
 from amp_migrate.facts.paths import (
     called_alone,
     defs,
@@ -18,11 +18,12 @@ from amp_migrate.facts.paths import (
     root,
     sets,
 )
-from amp_migrate.facts.scopes import assigned, targets_of
+from amp_migrate.facts.scopes import targets_of
 from amp_migrate.plan.model import Decision, Drop, Edit, Hoist, Replace, ReplaceExpression, Status
 from amp_migrate.rules.base import FileContext, Rule, decision
 from amp_migrate.rules.guards.flags_asked import asked_elsewhere, still_read, taken_elsewhere, value
 from amp_migrate.rules.guards.kept import star_needed, stays
+from amp_migrate.rules.guards.unset import spent_in, without
 
 
 class Folding:
@@ -168,37 +169,13 @@ class Folding:
 
     def _none(self, node: ast.Assign | ast.AnnAssign) -> Iterator[Decision]:
         """Drop ``amp = None`` and flags set at module level."""
-        targets = targets_of(node)
-        names = (
-            targets[0].elts if len(targets) == 1 and isinstance(targets[0], ast.Tuple) else targets
-        )
-        if (len(targets) != 1 or not names) or not all(map(self._is_spent, names)):
+        spent = spent_in(self._context, node)
+        if not spent:
             return
-        up = self._context.module.tree.parents[node]
-        asked = {*asked_elsewhere(self._context), *still_read(self._context)}
-        if isinstance(up, ast.Try | ast.ExceptHandler) and asked & set(map(path, names)):
-            return
-        self.gone |= set(ast.walk(node))
-        edit = Drop(self._context.module.tree.span(node))
-        said = ", ".join(map(ast.unparse, names))
+        edit = without(self._context.module.tree, node, spent)
+        self.gone |= set(ast.walk(node)) if isinstance(edit, Drop) else set(spent)
+        said = ", ".join(map(ast.unparse, spent))
         yield self._folded(node, f"`{said}` is not needed any more", edit)
-
-    def _is_spent(self, target: ast.expr) -> bool:
-        """Tell whether a name is set to what only served the guards: ``amp = None``, a flag, no reason for its lack."""
-        context = self._context
-        given = assigned(context.module.tree, target)
-        if not isinstance(target, ast.Name):
-            return False
-        if target.id in context.availability.flags:
-            looked = (
-                given is not None and looks(given) and target.id not in asked_elsewhere(context)
-            )
-            return given is None or isinstance(given, ast.Constant) or looked
-        if not is_none(given):
-            return False
-        if target.id in context.availability.reasons:
-            return target.id not in still_read(context)
-        return context.project.external(context.module, target) in ("apex.amp", "apex")
 
     def _global(self, node: ast.Global) -> Iterator[Decision]:
         names = [n for n in node.names if not _apex_global(self._context, n)]
@@ -253,7 +230,8 @@ def _rebinds_native(
         return True
     if isinstance(stmt, ast.Assign | ast.AnnAssign):
         caught = handler.name is not None and mentions(stmt, handler.name)
-        held = not isinstance(stmt.value, ast.Constant) and not caught
+        values = stmt.value.elts if isinstance(stmt.value, ast.Tuple) else [stmt.value]
+        held = not all(isinstance(value, ast.Constant) for value in values) and not caught
         return held and _used_outside(context, node, defs(stmt))
     return False
 
