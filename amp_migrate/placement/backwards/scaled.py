@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from amp_migrate.apex.sites import Site
 from amp_migrate.apex.unpacked.entries import entries
 from amp_migrate.apex.unpacked.writes import Entries
-from amp_migrate.facts.constants import is_true
 from amp_migrate.facts.paths import mentions, path, tail
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.modules.binding import bind
@@ -37,7 +36,7 @@ class ScaleLoss:
     alias: str
     loss_id: ast.expr | None
     delayed: ast.expr | None
-    unchecked: bool
+    unchecked: ast.expr | None
     backwards: tuple[ast.Call, ...]
     handed: tuple[ast.Name, ...]
     reached: tuple[ast.Call, ...]
@@ -116,7 +115,6 @@ def read(project: Project, site: Site) -> ScaleLoss:
     keeps_name = _keeps_name(project, site.module, node, alias)
     if not (backwards or run or bound or keeps_name):
         raise _odd(site, f"`{alias}.backward()` is not called in the block")
-    unchecked = arguments.get("delay_overflow_check")
     return ScaleLoss(
         site,
         node,
@@ -127,7 +125,7 @@ def read(project: Project, site: Site) -> ScaleLoss:
         alias,
         arguments.get("loss_id"),
         arguments.get("delay_unscale"),
-        is_true(unchecked),
+        arguments.get("delay_overflow_check"),
         backwards,
         given,
         run,

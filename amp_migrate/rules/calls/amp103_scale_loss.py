@@ -44,6 +44,7 @@ from amp_migrate.plan.model import (
 from amp_migrate.project import Module
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.rules.idle import idle_parameters
+from amp_migrate.training.origins.constants import constant_of
 from amp_migrate.training.steps import differentiates
 
 RULE = Rule(
@@ -65,7 +66,7 @@ def decide(context: Context) -> Iterator[Decision]:
             yield decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
         else:
             yield _block(context, block)
-        yield from _remarks(block)
+        yield from _remarks(context, block)
         if not context.is_gone(site.node):
             if _is_unscaled(context, block):
                 yield late(site.module, site.node, _STEPPED_ON)
@@ -190,15 +191,27 @@ def _named(context: Context, block: ScaleLoss) -> bool:
     return bool(_behind(context, block))
 
 
-def _remarks(block: ScaleLoss) -> Iterator[Decision]:
+def _remarks(context: Context, block: ScaleLoss) -> Iterator[Decision]:
     site = block.site
     if block.loss_id is not None:
         message = (
             "loss_id is dropped: one GradScaler scales all losses, where Apex had a scale for each"
         )
         yield decision(RULE, Status.NOTE, site.module, site.node, message)
-    if block.unchecked:
-        message = (
-            "delay_overflow_check is dropped: GradScaler skips every step with infinite gradients"
-        )
-        yield decision(RULE, Status.NOTE, site.module, site.node, message)
+    if block.unchecked is not None:
+        yield from _unchecked(context, block, block.unchecked)
+
+
+def _unchecked(context: Context, block: ScaleLoss, asked: ast.expr) -> Iterator[Decision]:
+    """Say that steps are skipped which Apex took, where it scaled and was told not to look at the gradients."""
+    unit, site = context.unit, block.site
+    known = constant_of(unit.project, unit.losses.reached, site.function, asked)
+    scales = any(options.scaling for options in unit.options.values())
+    if not scales or (known is not None and not known.value):
+        return
+    where = "" if known is not None else f" where `{site.module.tree.segment(asked)}` holds"
+    message = (
+        f"delay_overflow_check is dropped: Apex stepped on infinite gradients of this loss{where} and kept its loss scale; "
+        "GradScaler skips such a step and lowers the scale"
+    )
+    yield decision(RULE, Status.NOTE, site.module, site.node, message)

@@ -157,15 +157,29 @@ class Folding:
         return asked or context.availability.is_named(node)
 
     def _assertion(self, node: ast.Assert) -> Iterator[Decision]:
-        called = {part.func for part in ast.walk(node.test) if isinstance(part, ast.Call)}
-        if any(
-            self._context.availability.known(part)
-            for part in ast.walk(node.test)
-            if isinstance(part, ast.expr) and part not in called
-        ):
+        """Drop what an assertion says of Apex: all of it, or its part of ``amp is not None and found``."""
+        if not self._asks(node.test):
+            return
+        tree, test = self._context.module.tree, node.test
+        parts = test.values if isinstance(test, ast.BoolOp) else []
+        kept = [part for part in parts if self._context.availability.known(part) is None]
+        condition = self._context.availability.reduce(test)
+        if not kept or condition.value is not None or any(map(self._asks, kept)):
             self.gone |= set(ast.walk(node))
-            edit = Drop(self._context.module.tree.span(node))
-            yield self._folded(node, "an assertion on Apex goes", edit)
+            yield self._folded(node, "an assertion on Apex goes", Drop(tree.span(node)))
+            return
+        self.gone |= {n for part in parts if part not in kept for n in ast.walk(part)}
+        edit = ReplaceExpression(tree.span(test), condition.text)
+        yield self._folded(node, "an assertion says nothing of Apex any more", edit)
+
+    def _asks(self, test: ast.expr) -> bool:
+        """Tell whether an assertion asks for Apex, and does not only call something of it."""
+        called = {part.func for part in ast.walk(test) if isinstance(part, ast.Call)}
+        return any(
+            self._context.availability.known(part)
+            for part in ast.walk(test)
+            if isinstance(part, ast.expr) and part not in called
+        )
 
     def _none(self, node: ast.Assign | ast.AnnAssign) -> Iterator[Decision]:
         """Drop ``amp = None`` and flags set at module level."""

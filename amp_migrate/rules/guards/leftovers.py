@@ -13,6 +13,7 @@ from amp_migrate.facts.scopes import Scopes
 from amp_migrate.facts.tree import FunctionNode, Tree
 from amp_migrate.plan.model import Drop, DropImportedName, Edit, Replace
 from amp_migrate.rules.guards.cleanup import within
+from amp_migrate.source.span import Span
 
 _Functions = dict[str, list[FunctionNode]]
 _Named = FunctionNode | ast.ClassDef
@@ -33,7 +34,7 @@ def leftovers(
     functions = _functions(Tree("", after)) if idle else {}
     for kind, name in unused:
         if kind == "import":
-            found += _import(tree, after, name)
+            found += _import(tree, after, name, edits)
         elif kind == "declaration":
             found += _declaration(tree, functions, name.rpartition(" ")[2], edits)
         else:
@@ -80,7 +81,7 @@ def _pairs(tree: Tree, functions: _Functions, idle: set[str], edits: list[Edit])
             yield Replace(span, " = ".join(sides))
 
 
-def _import(tree: Tree, after: str, name: str) -> list[Edit]:
+def _import(tree: Tree, after: str, name: str, edits: list[Edit]) -> list[Edit]:
     """`name` is as pyflakes gives it: ``os.path``, ``a.b as c``, ``a.b as b`` as ``a.b``, ``from x import y`` as ``x.y``.
 
     Where several scopes have that import, those whose name is still read keep it.
@@ -102,13 +103,23 @@ def _import(tree: Tree, after: str, name: str) -> list[Edit]:
     read = set[str]()
     if len(set(standing.values())) > 1:
         read = _reading(after, {imported_name(a) for _, aliases in found for a in aliases})
-    return [_without(tree, node, aliases) for node, aliases in found if standing[node] not in read]
+    dropped = {edit.span for edit in edits if isinstance(edit, Drop)}
+    return [
+        _without(tree, node, aliases, dropped)
+        for node, aliases in found
+        if standing[node] not in read
+    ]
 
 
-def _without(tree: Tree, node: ast.Import | ast.ImportFrom, gone: list[ast.alias]) -> Edit:
+def _without(
+    tree: Tree, node: ast.Import | ast.ImportFrom, gone: list[ast.alias], dropped: set[Span]
+) -> Edit:
     """Return the edit that takes names out of an import; all of it goes with a ``try`` that does nothing else."""
     guard = tree.parent(node)
-    if gone == node.names and isinstance(guard, ast.Try) and guard.body == [node]:
+    alone = isinstance(guard, ast.Try) and all(
+        stmt is node or tree.span(stmt) in dropped for stmt in guard.body
+    )
+    if gone == node.names and isinstance(guard, ast.Try) and alone:
         others = [*guard.orelse, *guard.finalbody, *(s for h in guard.handlers for s in h.body)]
         if all(isinstance(stmt, ast.Pass) for stmt in others):
             return Drop(tree.span(guard))

@@ -236,3 +236,31 @@ class TestRest:
 
         assert ["dict" in f.message for f in causes] == [True]
         assert "not in the files given" not in causes[0].message
+
+
+class TestOverflowCheck:
+    @pytest.mark.parametrize(
+        ("check", "more", "told"),
+        [
+            ("True", "", "gradients of this loss and kept"),
+            ("not last", "", "where `not last` holds"),
+            ("late", "", None),
+            ("False", "", None),
+            ("True", ", loss_scale=1.0", None),
+        ],
+    )
+    def test_skipped_steps_that_apex_took_are_told(
+        self, check: str, more: str, told: str | None
+    ) -> None:
+        late = "late = False\n"
+        last = "        last = i == 9\n        with amp.scale_loss"
+        with_check = f"with amp.scale_loss(loss, optimizer, delay_overflow_check={check})"
+        text = accumulated(start=late, test="(i + 1) % 4 == 0")
+        text = text.replace("        with amp.scale_loss", last)
+        text = text.replace("with amp.scale_loss(loss, optimizer)", with_check)
+
+        found = findings("AMP103", text.replace('opt_level="O1"', f'opt_level="O1"{more}'))
+
+        notes = [item.message for item in found if item.status.value == "note"]
+        assert len(notes) == (told is not None)
+        assert told is None or told in notes[0]
