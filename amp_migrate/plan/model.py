@@ -25,8 +25,7 @@ class Replace:
 class Drop:
     """Remove a statement, and the comment lines directly above it that speak of Apex.
 
-    A block left without statements gets `pass`, unless its `if`, `else`, `try` or `with` is dropped too.
-    Edits inside `span` are refused, except `Move` of a statement out of it.
+    A block left without statements gets `pass`, unless its statement is dropped too. Only `Move` may take one out of it.
     """
 
     span: Span
@@ -78,10 +77,11 @@ class Hoist:
 
 
 @dataclass(frozen=True, slots=True)
-class DropElse:
-    """Remove the `else` (or `elif` chain) of an `if`, `for`, `while` or `try`."""
+class DropBlock:
+    """Remove the `else` (or `elif` chain) of a statement, or the "body" of an `if`, whose `elif` or `else` takes its place."""
 
     span: Span
+    block: str = "orelse"
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,7 @@ Edit = (
     | Insert
     | Wrap
     | Hoist
-    | DropElse
+    | DropBlock
     | Move
     | AddParameter
     | RenameParameter

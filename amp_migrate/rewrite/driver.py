@@ -10,7 +10,7 @@ import libcst as cst
 from amp_migrate.plan.model import (
     AddParameter,
     AddWithItem,
-    DropElse,
+    DropBlock,
     DropKeyword,
     DropWithItem,
     Edit,
@@ -19,7 +19,14 @@ from amp_migrate.plan.model import (
 )
 from amp_migrate.rewrite.blocks.block import Slot, block_elements, block_slots
 from amp_migrate.rewrite.blocks.comments import split_header
-from amp_migrate.rewrite.blocks.compound import WithBody, put_inside, suite_of, tidied, with_branch
+from amp_migrate.rewrite.blocks.compound import (
+    WithBody,
+    put_inside,
+    suite_of,
+    tidied,
+    with_branch,
+    without_body,
+)
 from amp_migrate.rewrite.blocks.lines import Statement, assemble, flat_suite, statements
 from amp_migrate.rewrite.blocks.snippet import parse_expression
 from amp_migrate.rewrite.blocks.statements import Statements
@@ -252,7 +259,9 @@ class _Rewriter(cst.CSTTransformer):
                 return add_with_item(new, addition)
             case DropWithItem(), cst.With():
                 return drop_with_item(new, addition)
-            case DropElse(), _:
+            case DropBlock(block="body"), cst.If():
+                return without_body(new)
+            case DropBlock(), _:
                 return new.with_changes(orelse=None)
         raise EditError(addition, "the statement is of another kind")
 

@@ -14,7 +14,7 @@ from amp_migrate.plan.model import (
     AddParameter,
     AddWithItem,
     Drop,
-    DropElse,
+    DropBlock,
     DropImportedName,
     DropKeyword,
     DropWithItem,
@@ -36,11 +36,11 @@ from amp_migrate.source.span import Span
 
 Arrival = Insert | Move
 Change = Replace | Drop | Hoist
-Addition = AddParameter | AddWithItem | DropWithItem | DropElse
+Addition = AddParameter | AddWithItem | DropWithItem | DropBlock
 WithElse = cst.If | cst.For | cst.While | cst.Try | cst.TryStar
-Larger = Drop | Hoist | DropElse
+Larger = Drop | Hoist | DropBlock
 NewText = Replace | ReplaceExpression
-Removal = Drop | DropImportedName | DropElse
+Removal = Drop | DropImportedName | DropBlock
 
 
 @dataclass
@@ -184,8 +184,8 @@ def _enter(index: Index, edit: Edit) -> None:
             index.additions.setdefault(index.statement(edit, edit.function), []).append(edit)
         case RenameParameter():
             index.parameters.setdefault(index.statement(edit, edit.function), []).append(edit)
-        case DropElse():
-            _enter_drop_else(index, edit)
+        case DropBlock():
+            _enter_drop_block(index, edit)
         case AddWithItem() | DropWithItem():
             index.additions.setdefault(index.statement(edit, edit.span), []).append(edit)
         case DropImportedName() | AddImportedName():
@@ -210,11 +210,13 @@ def _enter_change(index: Index, edit: Change) -> None:
     index.changes[node] = edit
 
 
-def _enter_drop_else(index: Index, edit: DropElse) -> None:
+def _enter_drop_block(index: Index, edit: DropBlock) -> None:
     node = index.statement(edit, edit.span)
     if not isinstance(node, WithElse) or node.orelse is None:
         raise EditError(edit, "the statement has no else")
-    index.skipped.add(node.orelse)
+    if edit.block == "body" and not isinstance(node, cst.If):
+        raise EditError(edit, "the statement is no if")
+    index.skipped.add(node.body if edit.block == "body" else node.orelse)
     index.additions.setdefault(node, []).append(edit)
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from amp_migrate.facts.tree import Tree
-from amp_migrate.plan.model import Drop, DropElse, Edit, Hoist, Replace, ReplaceExpression
+from amp_migrate.plan.model import Drop, DropBlock, Edit, Hoist, Replace, ReplaceExpression
 from amp_migrate.source.span import Span
 
 
@@ -17,7 +17,7 @@ class Untouched:
     def __init__(self, tree: Tree, edits: Sequence[Edit]) -> None:
         self._tree = tree
         self._edits = edits
-        heads = {e.span for e in edits if isinstance(e, Hoist | DropElse)}
+        heads = {e.span for e in edits if isinstance(e, Hoist | DropBlock)}
         kinds = (ast.If, ast.Try, ast.With, ast.For, ast.While)
         self._compound = {tree.span(n): n for n in tree.nodes(*kinds)} if heads else {}
 
@@ -37,7 +37,7 @@ class Untouched:
             return edit.span.contains(span)
         if isinstance(edit, Hoist):
             return edit.span.contains(span) and not self._within(edit.span, edit.block, span)
-        return isinstance(edit, DropElse) and self._within(edit.span, "orelse", span)
+        return isinstance(edit, DropBlock) and self._within(edit.span, edit.block, span)
 
     def _within(self, head: Span, block: str, span: Span) -> bool:
         stmt = self._compound.get(head)

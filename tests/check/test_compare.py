@@ -86,6 +86,7 @@ from check.quiet.recorded import RECORDED
 from check.quiet.turned_flags import TURNED_FLAGS
 from check.repeated.bases_and_mixins import BASES_AND_MIXINS
 from check.repeated.counted_up_to import COUNTED_UP_TO
+from check.repeated.emptied_branches import EMPTIED_BRANCHES
 from check.repeated.held_methods import HELD_METHODS, TAKEN_EARLY
 from check.repeated.hooks_run_again import HOOKS_RUN_AGAIN
 from check.repeated.kept_or_gone import KEPT_OR_GONE
@@ -127,7 +128,7 @@ EVERY = (
     *IN_TURN, *LOADED_SCALE, *OTHER_NETWORKS, *TURNED_FLAGS, *OBJECTS_THAT_STOP, *ANSWERS, *RECORDED, *HALVED_FLAGS, *HOOKS,
     *NOT_THERE_YET, *LOOKED_UP, *ASKED_AT_RUN_TIME, *BROUGHT_OPTIMIZERS, *LEFT_WIDE, *MAPPED, *CLEARED_BEHIND, *SCALES_IN_DICTS,
     *JOINED_FLAGS, *NETWORKS_BY_NAME, *TAKEN_ALONG, *HOOKS_RUN_AGAIN, *STUCK_SCALES, *STUCK_WAYS, *ONE_OF_SEVERAL, *HELD_METHODS, *RUN_IN_PLACE, *TOLD_BY_SETTINGS, *BASES_AND_MIXINS,
-    *COUNTED_UP_TO,
+    *COUNTED_UP_TO, *EMPTIED_BRANCHES,
 )  # fmt: skip
 
 

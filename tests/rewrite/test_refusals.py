@@ -11,7 +11,7 @@ from amp_migrate.plan.model import (
     AddParameter,
     AddWithItem,
     Drop,
-    DropElse,
+    DropBlock,
     DropImportedName,
     DropWithItem,
     Hoist,
@@ -141,7 +141,11 @@ PLANS: dict[str, tuple[Plan, str]] = {
     ),
     "no_such_block": (lambda p: [Hoist(p.statement("with"), "orelse")], "Hoist at 9:0-10:7"),
     "no_blocks": (lambda p: [Hoist(p.statement("x"), "body")], "Hoist at 3:0-3:8"),
-    "no_else": (lambda p: [DropElse(p.statement("with"))], "DropElse at 9:0-10:7"),
+    "no_else": (lambda p: [DropBlock(p.statement("with"))], "DropBlock at 9:0-10:7"),
+    "no_else_to_stay": (
+        lambda p: [DropBlock(p.statement("with"), "body")],
+        "DropBlock at 9:0-10:7",
+    ),
     "no_such_name": (
         lambda p: [DropImportedName(p.statement("import"), ("c",))],
         "DropImportedName at 2:0-2:11",

@@ -15,13 +15,14 @@ from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.check.statements.alike import Alike
 from amp_migrate.check.statements.parts import anchor
 from amp_migrate.check.statements.telling import passes_on
+from amp_migrate.check.statements.asked import Atom, parts_of, without_implied
 from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import defs, uses
 from amp_migrate.project import Function
 from amp_migrate.project.order import exclusive
 from amp_migrate.protocol.faults import Place
 
-_Around = frozenset[tuple[str, bool]]
+_Around = frozenset[Atom]
 """The tests that must come out true or false for a statement to run, and the loops around it."""
 
 _SIMPLE = ast.Expr | ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Delete | ast.Return
@@ -110,7 +111,7 @@ class _Pair:
         anew = 0 < missing <= len(come) - loops[1]  # as tests come in their place
         return (kept, told) if loops[0] == loops[1] and not anew else (one, one)
 
-    def _loops(self, atom: tuple[str, bool], names: frozenset[str]) -> bool:
+    def _loops(self, atom: Atom, names: frozenset[str]) -> bool:
         return atom[0].startswith(_LOOP) and self._is_new(atom, names)
 
     @cached_property
@@ -180,8 +181,8 @@ class _Pair:
             for node in has[label]:
                 other = _around(self._after, node)
                 brought = {atom for atom in other if self._is_new(atom, self._introduced)}
-                common = frozenset[tuple[str, bool]].intersection(*ones) - other
-                known = frozenset[tuple[str, bool]]().union(*ones)
+                common = frozenset[Atom].intersection(*ones) - other
+                known = frozenset[Atom]().union(*ones)
                 lasting = {atom for atom in other if not self._is_new(atom, self._stored)}
                 respelt = any(_respelt(one, other, brought) for one in ones)
                 if not lasting - brought <= known or (brought and not (common or respelt)):
@@ -193,7 +194,7 @@ class _Pair:
         steps = (n for label, nodes in had.items() if label.kind == Does.STEP.value for n in nodes)
         return [n for n in steps if self._claims.move(Place(path, getattr(n, "lineno", 0)))]
 
-    def _is_new(self, atom: tuple[str, bool], names: frozenset[str]) -> bool:
+    def _is_new(self, atom: Atom, names: frozenset[str]) -> bool:
         """Tell whether a test asks for one of some names."""
         tree = ast.parse(atom[0].removeprefix(_LOOP), mode="eval")
         parts = (n for n in ast.walk(tree) if isinstance(n, _NAMES))
@@ -254,37 +255,22 @@ def _events(
 
 def _around(function: Function, node: ast.AST) -> _Around:
     """Return the tests and loops around a node of a function, each part of a test by itself."""
-    found: set[tuple[str, bool]] = set()
+    found: set[Atom] = set()
     child = node
     for up in function.module.tree.ancestors(node):
         if up is function.scope:
             break
         if isinstance(up, _BRANCHES) and child is not up.test:
             body = up.body if isinstance(up.body, list) else [up.body]
-            found |= set(_parts(up.test, child in body))
+            found |= set(parts_of(up.test, child in body))
         elif isinstance(up, ast.For | ast.AsyncFor) and child in up.body:
             found.add((f"{_LOOP}{ast.unparse(up.target)} in {ast.unparse(up.iter)}", True))
         child = up
-    return frozenset(found)
+    return without_implied(found)
 
 
-def _respelt(one: _Around, other: _Around, brought: set[tuple[str, bool]]) -> bool:
+def _respelt(one: _Around, other: _Around, brought: set[Atom]) -> bool:
     """Tell whether the same tests and loops are around two nodes, but for as many loops that read otherwise."""
     gone = one - other
     loops = all(atom[0].startswith(_LOOP) for atom in (*gone, *brought))
     return loops and len(gone) == len(brought) and other - brought == one - gone
-
-
-def _parts(test: ast.expr, truth: bool) -> Iterator[tuple[str, bool]]:
-    """Yield what must hold for a test to come out true, or false."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        yield from _parts(test.operand, not truth)
-    elif isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And if truth else ast.Or):
-        for part in test.values:
-            yield from _parts(part, truth)
-    elif isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.In | ast.NotIn):
-        key = "key" if isinstance(test.left, ast.Constant) else ast.unparse(test.left)
-        text = " in ".join((key, *map(ast.unparse, test.comparators)))  # keys may change
-        yield text, truth is isinstance(test.ops[0], ast.In)
-    else:
-        yield ast.unparse(test), truth

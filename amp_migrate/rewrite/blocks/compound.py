@@ -134,6 +134,15 @@ def with_branch(
     return node.with_changes(orelse=cst.Else(leading_lines=lines, body=block))
 
 
+def without_body(node: cst.If) -> cst.If:
+    """Return an `if` without its first block: its ``elif`` in its place, or what stands in its ``else``."""
+    rest = node.orelse
+    assert rest is not None
+    notes = own_lines([*header_comment(node.body), *comment_lines(rest.leading_lines)])
+    kept = rest if isinstance(rest, cst.If) else node.with_changes(body=rest.body, orelse=None)
+    return kept.with_changes(leading_lines=[*node.leading_lines, *notes])
+
+
 def _tidied_try(statement: cst.CSTNode) -> cst.CSTNode:
     assert isinstance(statement, (cst.Try, cst.TryStar))
     changed = statement

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from amp_migrate.plan.model import Decision, DropElse, Edit, Hoist, Move, Status
+from amp_migrate.plan.model import Decision, DropBlock, Edit, Hoist, Move, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 
 RULE = Rule("AMP110", "branches that tested for Apex collapse", Safety.FAITHFUL, order=12)
@@ -48,6 +48,6 @@ def decide(context: Context) -> Iterator[Decision]:
         module = prefix.site.module
         span = module.tree.span(prefix.node)
         edits: list[Edit] = [Move(module.tree.span(s), span, after=False) for s in prefix.moved]
-        edits.append(DropElse(span))
+        edits.append(DropBlock(span))
         message = "what both branches begin with moves before the test"
         yield decision(RULE, Status.ROUTINE, module, prefix.node, message, edits)

@@ -42,7 +42,7 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import (
     Decision,
     Drop,
-    DropElse,
+    DropBlock,
     DropImportedName,
     Edit,
     Hoist,
@@ -183,7 +183,7 @@ def _arm_edits(found: Cut, arm: Arm) -> Iterator[Edit]:
         elif arm.node.orelse or arm.side == "orelse":
             yield Hoist(tree.span(arm.node), "orelse" if arm.side == "body" else "body")
         elif _is_elif(tree, arm.node):
-            yield DropElse(tree.span(tree.parents[arm.node]))
+            yield DropBlock(tree.span(tree.parents[arm.node]))
         else:
             yield Drop(tree.span(arm.node))
 

@@ -6,11 +6,16 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.facts.below import blocks
+from amp_migrate.facts.paths import acts
 from amp_migrate.facts.tree import Tree
+from amp_migrate.flow.assumption import NOTHING
+from amp_migrate.flow.condition import Condition, conjunction, negate
+from amp_migrate.flow.evaluate import evaluate
+from amp_migrate.flow.refine import refine
 from amp_migrate.plan.model import (
     AddArgument,
     Drop,
-    DropElse,
+    DropBlock,
     Edit,
     Hoist,
     Insert,
@@ -114,11 +119,9 @@ def emptied(tree: Tree, edits: list[Edit]) -> Iterator[Edit]:
     """Yield the edits that remove what the other edits of a file leave without a statement."""
     gone = {e.span for e in edits if isinstance(e, Drop | Move)}
     gone |= {e.span for e in edits if isinstance(e, Replace) and not e.text.strip()}
-    taken = {e.span for e in edits if isinstance(e, DropElse)}
+    taken = {e.span for e in edits if isinstance(e, DropBlock) and e.block == "orelse"}
     hoisted = {e.span: e.block for e in edits if isinstance(e, Hoist)}
-    found = _Emptied(
-        tree, gone, taken, hoisted, [place for e in edits if (place := place_of(e)) is not None]
-    )
+    found = _Emptied(tree, gone, taken, hoisted, edits)
     for stmt in tree.module.body:
         found.visit(stmt)
     yield from found.edits
@@ -131,13 +134,14 @@ class _Emptied:
         gone: set[Span],
         taken: set[Span],
         hoisted: dict[Span, str],
-        edited: list[Span],
+        edits: list[Edit],
     ) -> None:
         self._tree = tree
         self._gone = gone
         self._taken = taken
         self._hoisted = hoisted
-        self._edited = edited
+        self._edited = [place for e in edits if (place := place_of(e)) is not None]
+        self._coming = list(_coming(edits))
         self.edits: list[Edit] = []
 
     def visit(self, stmt: ast.stmt) -> bool:
@@ -192,14 +196,61 @@ class _Emptied:
             return False
         if not stmt.orelse or all(map(self._is_gone, stmt.orelse)):
             return self._drop(span)
-        if len(stmt.orelse) == 1 and isinstance(stmt.orelse[0], ast.If):
-            return False
+        if not self._fills(stmt.body):
+            self.edits += _folded(self._tree, stmt, self._edited)
         return False
+
+    def _fills(self, block: list[ast.stmt]) -> bool:
+        """Tell whether something comes into a block that is left without its statements, or a comment in it stays."""
+        first, last = self._tree.span(block[0]), self._tree.span(block[-1])
+        span = Span(first.line, first.column, last.end_line, last.end_column)
+        lines = (line.strip() for line in self._tree.lines[first.line - 1 : last.end_line])
+        said = any(line.startswith("#") and "apex" not in line.lower() for line in lines)
+        return said or any(span.contains(at) for at in self._coming)
 
     def _drop(self, span: Span) -> bool:
         self._gone.add(span)
         self.edits.append(Drop(span))
         return True
+
+
+def _coming(edits: list[Edit]) -> Iterator[Span]:
+    """Yield the statements beside which others come to stand."""
+    for edit in edits:
+        if isinstance(edit, Insert):
+            yield edit.span
+        elif isinstance(edit, Move):
+            yield edit.anchor
+
+
+def _folded(tree: Tree, stmt: ast.If, edited: list[Span]) -> list[Edit]:
+    """Return the edits that let what follows an emptied branch say by itself when it runs; none where that has no plain form.
+
+    Where more follows than one ``elif``, each must exclude what the branch asked, and nothing may stand in an ``else``.
+    """
+    chain, rest = [stmt], stmt.orelse
+    while len(rest) == 1 and isinstance(rest[0], ast.If) and tree.is_elif(rest[0]):
+        chain.append(rest[0])
+        rest = rest[0].orelse
+    if any(tree.span(test.test).contains(at) for test in chain[:2] for at in edited):
+        return []
+    drop = DropBlock(tree.span(stmt), "body")
+    before = negate(Condition(None, tree.segment(stmt.test)))
+    if len(chain) == 1:
+        return [drop, ReplaceExpression(tree.span(stmt.test), before.text)]
+    if all(_excludes(later.test, stmt.test) for later in chain[1:]):
+        return [] if rest else [drop]
+    if len(chain) > 2 or rest:
+        return []
+    later = Condition(None, tree.segment(chain[1].test))
+    text = conjunction([before, later]).text
+    return [drop, ReplaceExpression(tree.span(chain[1].test), text)]
+
+
+def _excludes(test: ast.expr, other: ast.expr) -> bool:
+    """Tell whether a test cannot hold together with another one, which does nothing but ask."""
+    known = refine(NOTHING, test, True)
+    return not acts(other, ast.Call) and (known is None or evaluate(other, known) is False)
 
 
 _IMPORTS = (ast.Import, ast.ImportFrom)

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from amp_migrate.plan.model import Drop, DropElse, DropImportedName, Hoist, Replace
+from amp_migrate.plan.model import (
+    Drop,
+    DropBlock,
+    DropImportedName,
+    Hoist,
+    Replace,
+    ReplaceExpression,
+)
 from rewrite.places import Plan, applied, case
 
 CHAIN = """
@@ -223,7 +230,7 @@ CASES = [
         except E: f()
         else: g()
         """,
-        lambda p: [DropElse(p.statement(s)) for s in ("if", "for", "try")],
+        lambda p: [DropBlock(p.statement(s)) for s in ("if", "for", "try")],
         """
         if x:
             a()
@@ -236,7 +243,7 @@ CASES = [
     case(
         "drop_else_of_an_elif",
         CHAIN,
-        lambda p: [DropElse(p.elif_("y"))],
+        lambda p: [DropBlock(p.elif_("y"))],
         """
         def f():
             if x:  # one
@@ -244,6 +251,60 @@ CASES = [
             # about y
             elif y:  # two
                 b()
+            # tail
+            d()
+        """,
+    ),
+    case(
+        "drop_body",
+        """
+        # above
+        if x:  # one
+            a()
+        # about y
+        elif y:  # two
+            b()
+        if x: a()
+        else: b()
+        if z:
+            a()
+        # about the rest
+        else:  # rest
+            b()
+        """,
+        lambda p: [
+            *(DropBlock(p.statement("if", n), "body") for n in range(3)),
+            ReplaceExpression(p.expression("x", 1), "not x"),
+            ReplaceExpression(p.expression("z"), "not z"),
+        ],
+        """
+        # above
+        # one
+        # about y
+        if y:  # two
+            b()
+        if not x: b()
+        # about the rest
+        if not z:  # rest
+            b()
+        """,
+    ),
+    case(
+        "drop_body_of_an_elif",
+        CHAIN,
+        lambda p: [
+            DropBlock(p.elif_("y"), "body"),
+            ReplaceExpression(p.expression("y"), "not y"),
+        ],
+        """
+        def f():
+            if x:  # one
+                a()
+            # about y
+            # two
+            # about the rest
+            elif not y:  # three
+                c()
             # tail
             d()
         """,

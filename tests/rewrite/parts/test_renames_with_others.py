@@ -8,7 +8,7 @@ from amp_migrate.plan.model import (
     AddArgument,
     AddParameter,
     Drop,
-    DropElse,
+    DropBlock,
     Hoist,
     Move,
     RenameKeyword,
@@ -144,7 +144,7 @@ CASES = [
             Drop(p.statement("def")),
             RenameParameter(p.statement("def"), "amp", "s"),
             *(RenameKeyword(p.call("f", n), "amp", "s") for n in range(2)),
-            DropElse(p.statement("if")),
+            DropBlock(p.statement("if")),
         ],
         """
         a()
