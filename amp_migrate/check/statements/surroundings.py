@@ -13,9 +13,9 @@ from amp_migrate.check.events.labels import Does
 from amp_migrate.check.events.sides import Key, Side, changed, key
 from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.check.statements.alike import Alike
+from amp_migrate.check.statements.asked import Atom, parts_of, without_implied
 from amp_migrate.check.statements.parts import anchor
 from amp_migrate.check.statements.telling import passes_on
-from amp_migrate.check.statements.asked import Atom, parts_of, without_implied
 from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import defs, uses
 from amp_migrate.project import Function

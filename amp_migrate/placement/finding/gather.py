@@ -13,6 +13,7 @@ from amp_migrate.placement.finding.alternatives import is_alternative, refuse_be
 from amp_migrate.placement.finding.optimizers import Optimizers
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.making.later import Later
+from amp_migrate.placement.making.off import trains_apart
 from amp_migrate.placement.reads.held import held
 from amp_migrate.plan.cannot import Cannot, spoken
 from amp_migrate.project import CallSite, Function, Module
@@ -35,7 +36,7 @@ def gather(unit: Unit, scaled: dict[Site, ScaleLoss]) -> None:
         refuse_beside(unit.project, makers, {f.cls for f in other} - {None})
     without = unit.home.beside.without  # where the gradients are those of a GradScaler that is off
     begun = [Later(unit.project, (s.function, s.node)) for s in unit.of(Kind.INITIALIZE)]
-    found = [s for s in found if s.function not in other and s.function not in without]
+    found = [s for s in found if not trains_apart(unit, s.function) and s.function not in without]
     steps = _innermost(unit, [s for s in found if not _comes_first(begun, s.function, s.call)])
     unit.steps = sorted(steps, key=lambda s: (s.module.path, key(s.call)))
     unit.backwards = [b for block in scaled.values() for b in _scaled_backwards(unit, block)]
@@ -133,7 +134,7 @@ def _is_step(unit: Unit, module: Module, call: ast.Call) -> bool:
 def _plain(unit: Unit, optimizers: Optimizers, feeds: bool = True) -> Iterator[Backward]:
     """Yield the plain backward passes that feed the steps of a unit, or those beside them that do not."""
     for function in training_functions(unit):
-        if _is_closure(unit, optimizers, function) or is_alternative(unit, function):
+        if _is_closure(unit, optimizers, function) or trains_apart(unit, function):
             continue
         module = function.module
         calls = [

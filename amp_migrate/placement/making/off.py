@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Kind, Site
-from amp_migrate.flow.assumption import NOTHING, Assumption
+from amp_migrate.flow.assumption import NOTHING
 from amp_migrate.flow.condition import UNKNOWN, Condition, conjunction
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
+from amp_migrate.placement.finding.alternatives import is_alternative, makers
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.making.asked import Asked
 from amp_migrate.placement.making.climbing import guard
@@ -22,30 +24,56 @@ def runs_unscaled(unit: Unit, function: Function, node: ast.AST) -> bool:
 
     A test whose branches become one, as those folded do, says nothing: what is left runs either way.
     """
-    held = _held(unit, function, node)
+    held = list(_held(unit, function, node))
     made = [_made(unit, site) for site in unit.of(Kind.INITIALIZE)]
-    if held == NOTHING or not made:
+    if not held or not made:
         return False
     asked = Asked(unit, made)
     return all(
         creation.scales.text
-        and evaluate(ast.parse(creation.scales.text, mode="eval").body, held) is False
+        and _excluded(held, ast.parse(creation.scales.text, mode="eval").body)
         and asked.told(creation.scales.text, function, [creation], training=True)
         for creation in made
     )
 
 
-def _held(unit: Unit, function: Function, node: ast.AST) -> Assumption:
-    """Return what the tests around a node say where it runs; none whose answer may have changed since."""
+def trains_apart(unit: Unit, function: Function) -> bool:
+    """Tell whether a method serves objects that train without Apex, beside a relative or where AMP is off."""
+    return is_alternative(unit, function) or _is_made_off(unit, function)
+
+
+def _is_made_off(unit: Unit, function: Function) -> bool:
+    """Tell whether a method serves objects that are made in sight, only where AMP is off, and that use nothing of Apex."""
+    cls = function.cls
+    if cls is None or function.name == "__init__":
+        return False
+    if any(site.function.cls in cls.mro() for site in unit.sites):
+        return False
+    made, ones = makers(unit.project), (cls, *cls.subclasses())
+    places = [place for one in ones for place in made.get(one, [])]
+    return bool(places) and all(runs_unscaled(unit, where, call) for where, call in places)
+
+
+def _held(unit: Unit, function: Function, node: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
+    """Yield the tests around a node with how they come out where it runs; none whose answer may have changed since."""
     tree = function.module.tree
-    held = NOTHING
     for up, holds in tree.sides(node):
         test = up.test
         if up not in unit.folded and not rebound(
             unit.project, function, test, test, tree.statement(node)
         ):
-            held = refine(held, test, holds) or held
-    return held
+            yield test, holds
+
+
+def _excluded(held: list[tuple[ast.expr, bool]], asked: ast.expr) -> bool:
+    """Tell whether something cannot hold where some tests come out as they do."""
+    known = NOTHING
+    for test, holds in held:
+        known = refine(known, test, holds) or known
+    if evaluate(asked, known) is False:
+        return True
+    then = refine(NOTHING, asked, True)
+    return then is None or any(evaluate(test, then) is (not holds) for test, holds in held)
 
 
 def _made(unit: Unit, site: Site) -> Creation:
