@@ -13,6 +13,7 @@ from amp_migrate.project.order import inside, loop_of
 from amp_migrate.training.flags.counted import remainders
 from amp_migrate.training.flags.turns import turns
 
+_SEVERAL = ((ast.Gt, 0), (ast.Gt, 1), (ast.GtE, 1), (ast.GtE, 2), (ast.NotEq, 1))
 Asked = Callable[[Unit, Function, Fork], bool]
 
 
@@ -47,6 +48,22 @@ def leaves_some(unit: Unit, function: Function, limit: Fork) -> bool:
     loop, test = loop_of(function.module.tree, limit), evaluated(limit)
     last = loop is not None and turns(unit.project).asks_for_the_last(function.module, loop, test)
     return waits_to_count(unit, function, limit) and not last
+
+
+def counted_by(unit: Unit, function: Function, limit: Fork) -> set[str]:
+    """Return the spellings of how many micro-batches a window holds."""
+    found = remainders(unit.project, unit.losses.reached, function, question(limit))
+    return {ast.unparse(node.right) for _, node in found}
+
+
+def asks_for_several(test: ast.expr, sizes: set[str]) -> bool:
+    """Tell whether a test holds wherever windows of one of some sizes hold more than one micro-batch: ``steps > 1``."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
+        return any(asks_for_several(part, sizes) for part in test.values)
+    if not isinstance(test, ast.Compare) or ast.unparse(test.left) not in sizes:
+        return False
+    asked = type(test.ops[0]), getattr(test.comparators[0], "value", None)
+    return len(test.ops) == 1 and asked in _SEVERAL
 
 
 def restarts(unit: Unit, function: Function, limit: Fork) -> bool:

@@ -6,14 +6,15 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.facts.mark import Mark
-from amp_migrate.flow import Point
-from amp_migrate.flow.cfg.subject import Fork, evaluated, is_fork
+from amp_migrate.flow import Point, leads
+from amp_migrate.flow.cfg.subject import Fork, evaluated, is_fork, question
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing
-from amp_migrate.placement.windows.counting import waits_to_count
-from amp_migrate.placement.windows.surviving import meets_again, onward
+from amp_migrate.placement.windows.counting import asks_for_several, counted_by, waits_to_count
+from amp_migrate.placement.windows.surviving import ending, meets_again, onward, training
 from amp_migrate.project import Function
 from amp_migrate.project.rounds import graph_of, points_of
+from amp_migrate.training.origins.switches import feasible
 
 
 class Rest(Mark):
@@ -29,7 +30,7 @@ def rest(unit: Unit, function: Function, limit: Fork) -> Rest:
     ends = list(_ends(unit, function, evaluated(limit), frozenset({function})))
     found = Rest.UNUSED if ends else Rest.STAYS
     for where, points in ends:
-        if onward(unit, where, points, _asked_again(unit, where, limit)) is not None:
+        if _stays(unit, where, points, _asked_again(unit, where, limit)):
             return Rest.STAYS
         unseen = where.node is not None and not unit.project.callers(where)
         if unseen or meets_again(unit, where, points, frozenset()):
@@ -51,15 +52,41 @@ def _ends(
             yield from _ends(unit, site.function, site.call, below | {site.function})
 
 
+def _stays(unit: Unit, function: Function, points: list[Point], again: list[Point]) -> bool:
+    """Tell whether gradients that are there at some points of a function may get to a backward uncleared."""
+    if _begins_empty(unit, function, points, again):
+        return False
+    project, end = unit.project, graph_of(unit.project, function).exit
+    within = [point for point in points if point is not end]
+    if within and onward(unit, function, within, again) is not None:
+        return True
+    if end not in points or function.node is None:
+        return False
+    callers = project.callers(function)
+    return not callers or any(
+        onward(unit, site.function, ending(project, site, function), [], frozenset({function}))
+        for site in callers
+    )
+
+
+def _begins_empty(unit: Unit, function: Function, points: list[Point], again: list[Point]) -> bool:
+    """Tell whether a function clears gradients in front of its first backward, whenever it runs, and behind the loop that ends."""
+    graph, paths = graph_of(unit.project, function), feasible(unit.project, function)
+    trains = training(unit, function, graph)
+    cleared = [*clearing(unit.project).points(function), *again]
+    return function.node is not None and not leads(paths, [*points, graph.entry], trains, cleared)
+
+
 def _asked_again(unit: Unit, function: Function, limit: Fork) -> list[Point]:
-    """Return where gradients are cleared by a further test that counts, as where the last window is short."""
+    """Return where gradients are cleared by a test that holds where a window was cut, as one that counts or asks for several."""
     found = clearing(unit.project)
-    tree = function.module.tree
+    tree, sizes = function.module.tree, counted_by(unit, function, limit)
     tests = {
         up
         for node in found.nodes(function)
         for up in tree.ancestors(node)
-        if is_fork(up) and up is not limit and waits_to_count(unit, function, up)
+        if is_fork(up) and up is not limit
+        if waits_to_count(unit, function, up) or asks_for_several(question(up), sizes)
     }
     return [point for test in tests for point in points_of(unit.project, function, _asks(test))]
 

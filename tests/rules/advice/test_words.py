@@ -133,6 +133,27 @@ class TestAccumulation:
 
         assert "no backward follows" in found.message
 
+    @pytest.mark.parametrize(
+        ("first", "told"),
+        [
+            ("if steps > 1:", "cleared before the next backward"),
+            ("if steps != 1 or fresh:", "cleared before the next backward"),
+            ("if steps > 4:", "part of the next epoch's first step"),
+            ("if fresh:", "part of the next epoch's first step"),
+            ("if steps > 1 and fresh:", "part of the next epoch's first step"),
+        ],
+    )
+    def test_what_an_epoch_of_its_own_function_clears_first(self, first: str, told: str) -> None:
+        program = accumulated(restart=f"{first}\n        optimizer.zero_grad()")
+        program = program.replace("if :", "if (i + 1) % steps == 0:")
+        epoch = "def train(model, optimizer, steps, fresh)"
+        program = program.replace("for epoch in range(3)", epoch)
+        calls = "for epoch in range(3):\n    train(model, optimizer, 4, epoch == 0)\n"
+
+        (found,) = findings("AMP203", program + calls)
+
+        assert told in found.message
+
     def test_count_over_all_epochs_cuts_no_window(self) -> None:
         program = accumulated(start="n = 0", count="n += 1", test="n % 4 == 0")
 
