@@ -6,6 +6,7 @@ import ast
 
 import pytest
 
+from amp_migrate import migrate_source
 from amp_migrate.apex.sites import Kind
 from amp_migrate.placement.backwards import scaled
 from amp_migrate.placement.backwards.behind import read_behind
@@ -190,3 +191,64 @@ def test_copies_of_weights_that_are_written(body: str, write: str | None) -> Non
     (backward,) = training.unit.beside
     found = outdated(training.unit, backward)
     assert (None if found is None else training.first_line(found)) == write
+
+
+_STEPPERS = """\
+import torch
+from apex import amp
+
+
+class Plain:
+    def step(self, loss, optimizer):
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+class Scaled:
+    def step(self, loss, optimizer):
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+class Trainer:
+    def __init__(self, model, kind, debug):
+        self.model = model
+        self.optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        {made}
+        if kind == "fp16":
+            self.model, self.optimizer = amp.initialize(self.model, self.optimizer, opt_level="O1")
+            self.stepper = Scaled()
+        {behind}
+
+    def fit(self, batches):
+        for x, y in batches:
+            loss = torch.nn.functional.cross_entropy(self.model(x), y)
+            self.stepper.step(loss, self.optimizer)
+"""
+_PLAIN = "self.stepper = Plain()"
+
+
+@pytest.mark.parametrize(
+    ("made", "behind", "plain"),
+    [
+        (f'if kind == "fp32": {_PLAIN}', "", True),
+        (f'if kind in ("fp32", "tf32"): {_PLAIN}', "", True),
+        (f'if kind != "fp16" and debug: {_PLAIN}', "", True),
+        ("", f"else: {_PLAIN}", True),
+        (_PLAIN, "", False),
+        (f"if debug: {_PLAIN}", "", False),
+        (f'if kind == "fp32" or debug: {_PLAIN}', "", False),
+        (f'if kind == "fp32": {_PLAIN}', f"if debug: {_PLAIN}", False),
+    ],
+)
+def test_what_is_only_made_where_amp_is_off_stays_plain(
+    made: str, behind: str, plain: bool
+) -> None:
+    """Its class needs no GradScaler; one that may run while AMP is on has its losses scaled."""
+    text = migrate_source(_STEPPERS.format(made=made, behind=behind)).text
+    assert text is not None
+    assert ("        loss.backward()\n        optimizer.step()\n" in text) is plain
+    assert text.count("scale(loss).backward()") == 2 - plain
