@@ -48,8 +48,9 @@ def training(
             gathering.probed(probe)
     regions = gathering.whole()
     if not unit.plain:
-        parts = [part for region in regions for part in parted(unit.forwards, region)]
-        short = [shortened(unit.forwards, part) for part in parts]
+        found = [parted(unit.project, unit.forwards, region) for region in regions]
+        unit.between = [taken for _, between in found for taken in between]
+        short = [shortened(unit.forwards, part) for parts, _ in found for part in parts]
         regions = merged([lengthened(unit.project, part, unit.trains) for part in short])
     regions = merged([through(unit, region) for region in regions])
     for region in regions:

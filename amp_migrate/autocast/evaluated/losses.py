@@ -88,6 +88,8 @@ class _Measured:
 
     def __call__(self, function: Function, stmt: ast.stmt) -> bool:
         module, node = function.module, _measuring(stmt)
+        if any(stmt is taken.statement for taken in self._unit.between):
+            return False
         if not self._unit.forwards.measures(module, node):
             found = self._by_type(function, node)
         else:

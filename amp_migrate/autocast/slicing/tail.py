@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from amp_migrate.autocast.slicing.earlier import Barrier
 from amp_migrate.autocast.slicing.finished import fp32_calls
-from amp_migrate.facts.paths import all_given, called_alone, calls_anything, defs, path, uses
+from amp_migrate.facts.paths import called_alone, calls_anything, defs, path, uses
 from amp_migrate.project import Project
 from amp_migrate.project.order import position
 from amp_migrate.training.forwards.forwards import Forward, Forwards
-from amp_migrate.training.region import Region
+from amp_migrate.training.gradients.taken import Taken, taken_in
+from amp_migrate.training.region import Region, calls_in
 
 _SCALES = (ast.Mult, ast.Div)
 _ENDS = (ast.Return, ast.Continue, ast.Break, ast.Pass)
@@ -53,35 +54,39 @@ def lengthened(project: Project, region: Region, barrier: Barrier) -> Region:
     return replace(region, last=last)
 
 
-def parted(forwards: Forwards, region: Region) -> list[Region]:
-    """Return the parts of a region before and behind the gradients that are taken in it, as for a penalty on them.
+def parted(
+    project: Project, forwards: Forwards, region: Region
+) -> tuple[list[Region], list[Taken]]:
+    """Return the parts of a region before and behind the gradients that are taken in it, as for a penalty on them, and these.
 
-    Apex ran no backward pass with casts.
+    Apex ran no backward pass with casts. Where networks run in several parts the region is one: they share the copies of their
+    weights in fp16, as under Apex.
     """
     parts: list[list[ast.stmt]] = [[]]
+    between: list[Taken] = []
     for stmt in region.statements():
-        if _takes_gradients(forwards, region, stmt):
-            parts.append([])
-        else:
+        taken = taken_in(project, forwards.indifferent, region.function, stmt)
+        if taken is None:
             parts[-1].append(stmt)
-    if len(parts) == 1:
-        return [region]
-    return [
+        else:
+            parts.append([])
+            between.append(taken)
+    found = [
         replace(region, first=part[0], last=part[-1])
         for part in parts
         if not all(_is_plain(forwards, region, stmt) for stmt in part)
     ]
+    running = [part for part in found if _runs_network(project, forwards, part)]
+    return ([region], []) if not between or len(running) > 1 else (found, between)
 
 
-def _takes_gradients(forwards: Forwards, region: Region, stmt: ast.stmt) -> bool:
-    """Tell whether a statement takes gradients of what is computed already, without computing anything for it with casts."""
-    if not isinstance(stmt, ast.Assign):
-        return False
-    value = stmt.value.value if isinstance(stmt.value, ast.Subscript) else stmt.value
-    if not isinstance(value, ast.Call) or not forwards.takes_gradients(region.module, value):
-        return False
-    given = all_given(value)
-    return all(forwards.indifferent.part(region.function, node) for node in given)
+def _runs_network(project: Project, forwards: Forwards, region: Region) -> bool:
+    """Tell whether a region may run a network: a function of torch is none."""
+    return any(
+        forwards.call(module, call) in (Forward.UNKNOWN, Forward.NETWORK)
+        and not (project.external(module, call.func) or "").startswith("torch.")
+        for module, call in calls_in([region])
+    )
 
 
 def _is_plain(forwards: Forwards, region: Region, stmt: ast.stmt) -> bool:

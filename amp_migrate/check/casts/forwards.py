@@ -15,6 +15,7 @@ from amp_migrate.check.apex.steady import steady
 from amp_migrate.check.casts.again import Again
 from amp_migrate.check.casts.callables import Replaced, counterparts, spelled
 from amp_migrate.check.casts.casting import Casting, Casts
+from amp_migrate.check.casts.computing.backwards import Gradients
 from amp_migrate.check.casts.computing.products import Operators
 from amp_migrate.check.casts.computing.unlisted import Unpatched
 from amp_migrate.check.casts.computing.wide import Wide
@@ -78,10 +79,9 @@ class Forwards:
                 entries, calls = self._entries.of(item, way[0][0]), {i.call for i in self._live}
                 if not initialized(self.old.program, calls, facts).may_come(entries):
                     yield from self._without(item, facts, scaled=False, entries=entries)
-        for item in self._live:
-            if item.trains and not self._stays(item):
-                yield from self._scalers.outlasting(item, self._written, self.new)
         anew = [item for item in self._live if item.trains and not self._stays(item)]
+        for item in anew:
+            yield from self._scalers.outlasting(item, self._written, self.new)
         yield from self._scalers.going_on(anew, self._written)
         yield from self._elsewhere()
         yield from self._scalers.misread(self.new, self._written)
@@ -122,11 +122,12 @@ class Forwards:
         behind = self._entries.behind(alone)
         starts = apex.spread(entries, behind) if behind else alone
         native = Casting(self.new.program, facts)
-        begun = native.spread(self._same([*entries, *behind]))
+        begins = [*entries, *behind]
+        begun = native.spread(self._same(begins))
         was: dict[Where, dict[ast.Call, States]] = {}
         cast: set[ast.Call] = set()
         lasting = Casting(self.new.program, steady(self.old.program, apex, starts, facts), facts)
-        lasts = lasting.spread(self._same([*entries, *behind]))
+        lasts = lasting.spread(self._same(begins))
         plain = Casting(self.new.program, item.whichever_level())
         for function, start in starts.items():
             for call, states in apex.calls(function, start):
@@ -171,13 +172,13 @@ class Forwards:
         for function, call in self._losses.uncast(cast, native, begun):
             if not scales(self.new, function):
                 yield differs(UNCAST, where(function, call), call)
-        operators = Operators(self.old, self.new, self.networks)
+        texts = self.old, self.new, self.networks
+        operators = Operators(*texts)
         yield from operators.uncast(apex, starts, native, begun)
         yield from operators.recast(starts, native, begun, self.claims)
-        unpatched = Unpatched(self.old, self.new, self.networks)
-        yield from unpatched.recast(native, self._same([*entries, *behind]), self.claims)
-        wide = Wide(self.old, self.new, self.networks)
-        yield from wide.uncast(apex, starts, native, begun, self.claims)
+        yield from Unpatched(*texts).recast(native, self._same(begins), self.claims)
+        yield from Gradients(self.old, self.new).recast(native, begins, self._same(begins))
+        yield from Wide(*texts).uncast(apex, starts, native, begun, self.claims)
         if item.trains and is_scaled(self.old, item):
             yield from self._scalers.differing(native, begun, False, DISABLED)
             yield from self._scalers.off(item, native)
@@ -223,8 +224,7 @@ class Forwards:
         yield from lacking.flags(begin)
         yield from lacking.parameters()
         yield from lacking.wrappers()
-        entries = [f for f in begin if f.node is None]
-        native = self._written
+        native, entries = self._written, [f for f in begin if f.node is None]
         begun = native.spread(self._same(entries), sure=True, inside_networks=True)
         for at, call, function in self._runs(begun, native):
             inside = native.at(function, call, begun[function])

@@ -19,6 +19,7 @@ from amp_migrate.project.once import kept
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.scaler.home import Home
 from amp_migrate.training.forwards.forwards import Forwards
+from amp_migrate.training.gradients.taken import Taken
 from amp_migrate.training.origins.losses import Losses
 from amp_migrate.training.region import Part, Region, calls_of, parts_of, run_by
 from amp_migrate.training.steps import Backward, Step
@@ -33,7 +34,7 @@ class Unit:
     nothing scales; `copying` functions run theirs on copies of networks. The gradients `scaled_reads` are read by a
     function where they are still scaled, and divided by the loss scale; the limits of `scaled_clips` are multiplied by
     it. The forwards of `outside` run in a library. The losses `inlined` are computed inside a call, in a function: they get
-    a statement with casts of their own, as the `regions` have.
+    a statement with casts of their own, as the `regions` have; the gradients `between` are taken between two of these.
     The backward passes `unscaled` add to gradients that are unscaled already. A `plain` unit is a training in FP32. `gone` are the nodes of branches that become one with others,
     `folded` those of the tests between them. `trains` tells whether a statement runs
     a backward or steps.
@@ -52,6 +53,7 @@ class Unit:
     outside: list[Backward] = field(default_factory=list)
     regions: list[Region] = field(default_factory=list)
     inlined: list[tuple[Function, ast.expr]] = field(default_factory=list)
+    between: list[Taken] = field(default_factory=list)
     switches: list[Site] = field(default_factory=list)
     trains: Callable[[Module, ast.AST], bool] = field(init=False)
     clip_helpers: set[Function] = field(default_factory=set)

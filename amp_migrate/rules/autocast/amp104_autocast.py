@@ -3,7 +3,7 @@
 ## What it does
 Puts one `with autocast():` around the statements from the first forward that feeds a loss to the last
 statement that computes it, for every backward, in the function or in its callers. Backward, step and
-zero_grad stay outside.
+zero_grad stay outside, and `torch.autograd.grad` runs between two blocks, or without casts within one.
 
 ## Why
 O1 patched torch for the whole process; autocast casts where it is entered. A region around the whole loop
@@ -36,6 +36,7 @@ from amp_migrate.plan.model import Decision, Insert, ReplaceExpression, Status, 
 from amp_migrate.project import Module
 from amp_migrate.project.order import position
 from amp_migrate.rules.autocast.cached_weights import cleared
+from amp_migrate.rules.autocast.gradients_within import taken_within
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.training.region import Region
 
@@ -54,6 +55,9 @@ def decide(context: Context) -> Iterator[Decision]:
     joined = {i: r for i in context.inlines for r in wrapped if _continues(context, i, r)}
     for region in wrapped:
         yield _wrap(context, region, [i for i in joined if joined[i] is region])
+    for taken, edits in taken_within(context, disabled):
+        message = "gradients are taken without casts, as Apex ran backward passes"
+        yield decision(RULE, Status.ROUTINE, taken.function.module, taken.call, message, edits)
     for inline in context.inlines:
         yield _inline(context, inline, joins=inline in joined)
     yield from cleared(context, RULE)

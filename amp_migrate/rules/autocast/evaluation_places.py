@@ -22,7 +22,7 @@ from amp_migrate.project import CallSite, Function
 from amp_migrate.project.reach import reached_by
 from amp_migrate.rules.autocast.programs import serves_others
 from amp_migrate.rules.base import Context
-from amp_migrate.training.region import Region, nodes_in
+from amp_migrate.training.region import Part, Region, nodes_in, parts_of
 
 
 @dataclass(slots=True)
@@ -31,6 +31,15 @@ class Places:
 
     regions: list[Region]
     blind: list[tuple[Region, list[Function]]] = field(default_factory=list)
+
+
+def cast_parts(context: Context, disabled: Disabled) -> list[Part]:
+    """Return all that is put under autocast, in trainings and evaluations."""
+    asked = [r for r in context.evaluations() if not disabled.holds(r)]
+    moved = cast_at(context, asked, disabled).regions
+    regions = [r for r in (*context.unit.regions, *asked, *moved) if not disabled.holds(r)]
+    inlined = (each for each in context.unit.inlined if not disabled.runs(each[0]))
+    return [*parts_of(regions), *inlined]
 
 
 @dataclass(slots=True)

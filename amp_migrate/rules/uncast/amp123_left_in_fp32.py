@@ -42,9 +42,9 @@ from amp_migrate.placement.finding.networks import casts_these_alone
 from amp_migrate.plan.cannot import place_of
 from amp_migrate.plan.model import Decision, Edit, ReplaceExpression, Status, Wrap
 from amp_migrate.project.order import position
-from amp_migrate.rules.autocast.evaluation_places import cast_at
+from amp_migrate.rules.autocast.evaluation_places import cast_parts
 from amp_migrate.rules.base import Context, Rule, Safety, decision
-from amp_migrate.training.region import Part, parts_of
+from amp_migrate.training.region import Part
 from amp_migrate.training.types.unlisted import has_unlisted
 from amp_migrate.words import plural
 
@@ -61,11 +61,7 @@ def decide(context: Context) -> Iterator[Decision]:
     if context.casts.never or not (high or unlisted):
         return
     disabled = Disabled(context.unit)
-    asked = [r for r in context.evaluations() if not disabled.holds(r)]
-    moved = cast_at(context, asked, disabled).regions
-    regions = [r for r in (*context.unit.regions, *asked, *moved) if not disabled.holds(r)]
-    inlined = (each for each in context.unit.inlined if not disabled.runs(each[0]))
-    parts = [*parts_of(regions), *inlined]
+    parts = cast_parts(context, disabled)
     apart: set[ast.stmt] = set()
     if unlisted:
         left = left_by_o1(context.unit, parts, disabled)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cached_property
 
 from amp_migrate.facts.paths import all_given
@@ -70,16 +70,20 @@ class Indifferent:
             queue += below
         return dict.fromkeys(seen, True)
 
-    def part(self, function: Function, node: ast.AST) -> bool:
-        """Tell whether casts change nothing in a statement or expression of a function."""
-        below = self._within(function, node)
+    def part(
+        self, function: Function, node: ast.AST, but: Collection[ast.AST] = frozenset()
+    ) -> bool:
+        """Tell whether casts change nothing in a statement or expression of a function, `but` for some calls in it."""
+        below = self._within(function, node, but)
         return below is not None and all(map(self, below))
 
     def _below(self, function: Function) -> list[Function] | None:
         """Return the functions of the project that a function runs; None if casts change something in itself."""
         return self._within(function, function.scope) if function.node is not None else None
 
-    def _within(self, function: Function, part: ast.AST) -> list[Function] | None:
+    def _within(
+        self, function: Function, part: ast.AST, but: Collection[ast.AST] = frozenset()
+    ) -> list[Function] | None:
         """Return the functions of the project that a part of a function runs; None if casts change something in it."""
         found: list[Function] = []
         for node in ast.walk(
@@ -89,7 +93,7 @@ class Indifferent:
                 return None
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
                 found += self._read(node)
-            if isinstance(node, ast.Call):
+            if isinstance(node, ast.Call) and node not in but:
                 run = self._run(function, node)
                 if run is None:
                     return None
