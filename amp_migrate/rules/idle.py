@@ -41,6 +41,9 @@ def _idle(context: Context, function: Function, blocks: list[ScaleLoss]) -> list
             test = next((up for up in above if isinstance(up, ast.If)), None)
             if test is not None and test not in context.branches.prefixes:
                 gone |= set(ast.walk(test.test))
+    for collapse in context.branches.collapses.values():
+        if collapse.site.function is function:
+            gone |= set(ast.walk(collapse.node.test))
     read = _asked(context, function) | {context.unit.home.carriers.parameters.get(function)}
     loads: dict[str, list[ast.AST]] = {}
     for node in function.all_nodes:

@@ -12,7 +12,10 @@ from amp_migrate.facts.below import behind_docstring
 from amp_migrate.facts.constants import number
 from amp_migrate.facts.paths import defs, tail, walk
 from amp_migrate.facts.tree import Tree
+from amp_migrate.flow.assumption import NOTHING, Known
 from amp_migrate.flow.condition import Condition, is_plain, names, negate, speller
+from amp_migrate.flow.evaluate import value_of
+from amp_migrate.flow.refine import refine
 from amp_migrate.placement.making.creation import Creation
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Insert
@@ -184,15 +187,17 @@ def _choice(context: Context, chosen: ast.expr, site: Site) -> tuple[Condition, 
     """Return when the scale is dynamic, the text of the static scale, and whether that is a number."""
     segment = speller(site.module.tree)
     if isinstance(chosen, ast.IfExp):
-        for arm, other, test in (
-            (chosen.body, chosen.orelse, Condition(None, segment(chosen.test))),
-            (chosen.orelse, chosen.body, negate(Condition(None, segment(chosen.test)))),
+        for arm, other, test, truth in (
+            (chosen.body, chosen.orelse, Condition(None, segment(chosen.test)), True),
+            (chosen.orelse, chosen.body, negate(Condition(None, segment(chosen.test))), False),
         ):
-            if isinstance(arm, ast.Constant) and arm.value in (None, "dynamic"):
-                given = number(other)
+            given, made = number(other), _makes_number(site, other)
+            constant = isinstance(arm, ast.Constant)
+            if _is_dynamic(arm, chosen.test, truth) and (constant or made or given is not None):
                 if given is not None:
                     return test, repr(given), True
-                return test, segment(other), _always(context, segment(other)) is not None
+                text = segment(other)
+                return test, text, made or _always(context, text) is not None
     text = segment(chosen)
     always = _always(context, text)
     if always:
@@ -201,6 +206,18 @@ def _choice(context: Context, chosen: ast.expr, site: Site) -> tuple[Condition, 
         return Condition(None, f"{text} is None"), text, True
     operand = f"({text})" if isinstance(chosen, _LOOSE) else text
     return Condition(None, f'{operand} in (None, "dynamic")'), text, False
+
+
+def _is_dynamic(arm: ast.expr, test: ast.expr, truth: bool) -> bool:
+    """Tell whether an arm of a conditional expression is a dynamic scale wherever the test chooses it."""
+    held = refine(NOTHING, test, truth)
+    known = value_of(arm, held) if held is not None else None
+    return isinstance(known, Known) and known.value in (None, "dynamic")
+
+
+def _makes_number(site: Site, node: ast.expr) -> bool:
+    """Tell whether an expression makes a number of what it is given."""
+    return isinstance(node, ast.Call) and site.module.scopes.builtin(node.func) in ("float", "int")
 
 
 def _always(context: Context, text: str) -> bool | None:
