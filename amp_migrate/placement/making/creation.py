@@ -97,10 +97,10 @@ def creations(unit: Unit, function: Function, sites: list[Site]) -> list[Creatio
         )
         anew = [replace(creation, shared=False) for creation in again]
         return [_in_place(unit, first.site, always=False) if later else first, *anew, *casting]
-    choice = _choice(function, making)
+    choice = _guarded_choice(making)
     if choice is not None and _alike(unit, making):
         return [_creation(unit, making[0], uses, function, choice), *casting]
-    made = choice is not None and function.name == "__init__"
+    made = _choice(function, making) is not None and function.name == "__init__"
     return [*(_in_place(unit, site, made) for site in making), *casting]
 
 
@@ -166,10 +166,16 @@ def _asks_anew(unit: Unit, made: Creation) -> bool:
 
 def _choice(function: Function, sites: list[Site]) -> ast.If | None:
     """Return the test of which every arm holds one of some initializes, where it always runs."""
+    top, tree = _guarded_choice(sites), sites[0].module.tree
+    always = top is not None and tree.holder(top) is (function.node or tree.module)
+    return top if always else None
+
+
+def _guarded_choice(sites: list[Site]) -> ast.If | None:
+    """Return the test of which every arm holds one of some initializes, whether it always runs or not."""
     tree = sites[0].module.tree
     top = children_of(tree, [site.statement for site in sites])[0]
-    always = tree.holder(top) is (function.node or tree.module)
-    return top if isinstance(top, ast.If) and always and is_exhaustive(top, sites) else None
+    return top if isinstance(top, ast.If) and is_exhaustive(top, sites) else None
 
 
 def is_exhaustive(node: ast.If, sites: list[Site]) -> bool:
