@@ -74,6 +74,7 @@ NATIVE = {
 }  # fmt: skip
 _TORCH = ("torch", "torch.nn.functional", "torch.Tensor")
 _BY_HAND = "cast its arguments by .{}() where it is called, then delete this line"
+_WIDEST = "cast its floating arguments to the widest type among them by hand, and delete the decorator"
 _CUSTOM = (
     "write @torch.cuda.amp.custom_fwd(cast_inputs=torch.float{}) on forward() and @torch.cuda.amp.custom_bwd on "
     "backward() in place of the decorators"
@@ -202,17 +203,13 @@ def _decorated(context: FileContext, site: Site, verb: str) -> _Cast | Decision:
         runs = _of_autograd(context, function) if is_of_autograd(function) else Inside.PYTHON
         if runs is None or (runs is not Inside.PYTHON and "promote" in verb):
             message = f"amp.{verb} stands on a method of an autograd.Function, whose casts torch has decorators for"
-            advice = (
-                "cast its arguments to one type by hand, and delete the decorator"
-                if "promote" in verb
-                else _CUSTOM.format(16 if "half" in verb else 32)
-            )
+            advice = _WIDEST if "promote" in verb else _CUSTOM.format(16 if "half" in verb else 32)
             return _left(site, message, advice)
     if runs is None or "promote" in verb:
         message = f"amp.{verb} has no native counterpart for this function"
         method = "half" if "half" in verb else "float"
         advice = f"cast its floating tensors by .{method}() where torch.is_autocast_enabled(), and delete amp.{verb}"
-        return _left(site, message, advice)
+        return _left(site, message, _WIDEST if "promote" in verb else advice)
     helper = Helper("half" in verb, runs)
     taken = next((h for h in (helper.base, helper) if not is_free(site.module, h.name)), None)
     if taken is not None:
@@ -221,13 +218,27 @@ def _decorated(context: FileContext, site: Site, verb: str) -> _Cast | Decision:
 
 
 def _of_autograd(context: FileContext, function: Function) -> Inside | None:
-    """Tell what a method of an ``autograd.Function`` runs: a `backward` needs what the `forward` beside it notes."""
-    cast = {site.node for site in context.of(Kind.DECORATOR)}
-    methods = function.cls.methods if function.cls is not None else {}
-    own = {name for name, m in methods.items() if m.node and cast & {*m.node.decorator_list}}
-    if own >= {"forward", "backward"}:
-        return Inside(function.name) if function.name in ("forward", "backward") else None
-    return Inside.PYTHON if function.name == "forward" else None
+    """Tell what a method of an ``autograd.Function`` runs: `custom_bwd` reads what the `custom_fwd` beside it notes."""
+    verbs = {
+        name: {v for v in _verbs(context, method) if "promote" not in v}
+        for name, method in (function.cls.methods if function.cls is not None else {}).items()
+    }
+    pair = {
+        name: Helper("half" in verb, Inside(name))
+        for name in ("forward", "backward")
+        for verb in sorted(verbs.get(name, ()))
+    }
+    if len(pair) == 2 and all(
+        is_free(function.module, name) for h in pair.values() for name in (h.name, h.base.name)
+    ):
+        return Inside(function.name) if function.name in pair else None
+    return Inside.PYTHON if function.name == "forward" and len(pair) < 2 else None
+
+
+def _verbs(context: FileContext, method: Function) -> set[str]:
+    """Return Apex's decorators of a method."""
+    held = method.node.decorator_list if method.node is not None else []
+    return {s.name.rpartition(".")[2] for s in context.of(Kind.DECORATOR) if s.node in held}
 
 
 def _before_initialize(context: FileContext, site: Site) -> bool:

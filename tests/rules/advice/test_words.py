@@ -237,6 +237,20 @@ class TestRest:
 
         assert f"torch.float{number})" in found.advice
 
+    @pytest.mark.parametrize("verb", ["promote_function", "float_function"])
+    def test_backward_beside_a_forward_that_is_left_is_left(self, verb: str) -> None:
+        taken = "" if "promote" in verb else "def float_forward(x):\n    return x\n\n"
+        program = (
+            f"import torch\nfrom apex import amp\n\n{taken}"
+            "class Op(torch.autograd.Function):\n"
+            f"    @staticmethod\n    @amp.{verb}\n"
+            "    def forward(ctx, x):\n        return x\n\n"
+            "    @staticmethod\n    @amp.half_function\n"
+            "    def backward(ctx, x):\n        return x\n"
+        )
+
+        assert [f.status.value for f in findings("AMP113", program)] == ["left", "left"]
+
     def test_initialize_without_optimizers_misses_no_step(self) -> None:
         program = (
             "import torch\nfrom apex import amp\n\n"
