@@ -74,7 +74,9 @@ NATIVE = {
 }  # fmt: skip
 _TORCH = ("torch", "torch.nn.functional", "torch.Tensor")
 _BY_HAND = "cast its arguments by .{}() where it is called, then delete this line"
-_WIDEST = "cast its floating arguments to the widest type among them by hand, and delete the decorator"
+_WIDEST = (
+    "cast its floating arguments to the widest type among them by hand, and delete the decorator"
+)
 _CUSTOM = (
     "write @torch.cuda.amp.custom_fwd(cast_inputs=torch.float{}) on forward() and @torch.cuda.amp.custom_bwd on "
     "backward() in place of the decorators"
