@@ -24,6 +24,7 @@ from amp_migrate.protocol.code.programs import Programs
 from amp_migrate.protocol.code.span import Span
 from amp_migrate.protocol.faults import Breach, Fault, Place
 from amp_migrate.protocol.gradients import GradientMachine, waits_unscaled
+from amp_migrate.protocol.machine import Machine
 from amp_migrate.protocol.placeholder import replaced, stale
 from amp_migrate.protocol.run.blind import Search, may_tell
 from amp_migrate.protocol.run.memory import Memory
@@ -108,17 +109,28 @@ def _unfinished(
         number = optimizer.number
         scalers = frozenset(s.number for s in objects.scalers if number in s.optimizers)
         entries = programs.whole(number) if scalers else ()
+        unscaling = {f: programs.unscaling(number, f) for f, _ in entries}
         alone = len(objects.optimizers) == 1
         machine = switched(GradientMachine(number, scalers, alone), scalers & off)
-        run = search.apart(machine, Span(entries))
-        if not entries or (not run.breached() and not run.summaries):
-            continue
-        for key, summary in run.summaries.items():
-            begins = (key.function, True) in entries and key.state.machine in machine.starts(True)
-            if begins and any(waits_unscaled(state.machine) for state in summary.exits):
-                for node in programs.unscaling(number, key.function):
-                    place = Place(program.project.module_of(node).path, node.lineno)
-                    yield Fault(Breach.UNSCALED_TWICE, place, (place,))
+        waiting = Span(tuple(entry for entry in entries if unscaling[entry[0]]))
+        for runs in (search.anyhow, search.apart):
+            ended = _ended_unscaled(runs(machine, waiting), machine) if waiting.entries else set()
+            waiting = Span(tuple(entry for entry in waiting.entries if entry[0] in ended))
+        for function, _ in waiting.entries:
+            for node in unscaling[function]:
+                place = Place(program.project.module_of(node).path, node.lineno)
+                yield Fault(Breach.UNSCALED_TWICE, place, (place,))
+
+
+def _ended_unscaled(run: Run, machine: Machine) -> set[Function]:
+    """Return the functions that a run begins, and that may end with unscaled gradients which no update follows."""
+    run.breached()
+    return {
+        key.function
+        for key, summary in run.summaries.items()
+        if key.state.machine in machine.starts(True)
+        and any(waits_unscaled(state.machine) for state in summary.exits)
+    }
 
 
 def _remade(program: Program, programs: Programs) -> Iterator[Fault]:
