@@ -162,7 +162,7 @@ def _casts(program: Program, memory: Memory, search: Search) -> Iterator[Fault]:
     homes.update(filter(within, met))
     if not homes:
         return
-    casts = search.told(anyhow, ObjectMachine(Receivers(program)), homes)
+    casts = search.apart(ObjectMachine(Receivers(program)), anyhow.leading_to(homes))
     yield from casts.faults()
     methods = {key.function: None for key in casts.summaries if _runs_parts(key, parts)}
     for method in methods:

@@ -88,7 +88,9 @@ def _used_again(program: Program, moved: Rewritten) -> Iterator[ast.AST]:
     search, programs = Search(part, CertainMemory(part)), Programs(part)
     for optimizer in program.training.objects.optimizers:
         machine = UsedAgainMachine(optimizer.number, moved)
-        run = search.run(machine, programs.of_optimizers([optimizer.number]))
+        anyhow = search.anyhow(machine, programs.of_optimizers([optimizer.number]))
+        span = anyhow.leading_to(b.key.function for b in anyhow.breached())
+        run = search.apart(machine, span)
         steps = {b.here.point.node for b in run.breached()}
         for summary in run.summaries.values() if steps else ():
             for here in summary.came:

@@ -113,11 +113,17 @@ class Search:
         )
 
     def told(self, anyhow: Run, machine: Machine, functions: Iterable[Function]) -> Run:
-        """Return a run that tells paths apart, from where a run along all paths at once came to one of some functions."""
-        return self.apart(machine, anyhow.leading_to(functions))
+        """Return a run that tells paths apart, from where one of the machine along all paths at once came to some functions.
+
+        It ends once it has shown all that the other one met in them.
+        """
+        homes = frozenset(functions)
+        sought = {b.sought for b in anyhow.breached() if b.key.function in homes}
+        span = anyhow.leading_to(homes)
+        return Run(self.program, machine, self.memory, span, self._budget, sought)
 
     def apart(self, machine: Machine, span: Span) -> Run:
-        """Return a run that tells paths apart."""
+        """Return a run that tells all paths apart."""
         return Run(self.program, machine, self.memory, span, self._budget)
 
     def anyhow(self, machine: Machine, span: Span) -> Run:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from itertools import islice
@@ -95,6 +96,10 @@ def stops(state: State) -> bool:
     return not isinstance(raised, Known) or raised.value == "StopIteration"
 
 
+Sought = tuple[Breach, ast.AST]
+"""A breach and the node at which a run meets it."""
+
+
 class Breached(NamedTuple):
     """A breach at a moment of a run, and the event that is it."""
 
@@ -103,3 +108,8 @@ class Breached(NamedTuple):
     here: Here
     event: Event
     certain: bool
+
+    @property
+    def sought(self) -> Sought:
+        """What another run looks for that is to show it."""
+        return self.breach, self.here.point.node

@@ -13,12 +13,12 @@ from amp_migrate.project import Function
 from amp_migrate.protocol.code.exceptions import RAISED
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.code.span import Span
-from amp_migrate.protocol.faults import Breach, Fault
+from amp_migrate.protocol.faults import Fault
 from amp_migrate.protocol.machine import FollowsTests, Machine
 from amp_migrate.protocol.run.budget import Budget
 from amp_migrate.protocol.run.matter import Matter
 from amp_migrate.protocol.run.memory import Memory
-from amp_migrate.protocol.run.runs import Breached, Here, Key, Start, State, Summary
+from amp_migrate.protocol.run.runs import Breached, Here, Key, Sought, Start, State, Summary
 from amp_migrate.protocol.run.ways import Ways
 from amp_migrate.protocol.run.within import Within
 from amp_migrate.training.events import Event
@@ -34,7 +34,8 @@ _HAPPENS = (Kind.CALL, Kind.LOAD, Kind.STORE, Kind.OPERATE, Kind.DELETE)
 class Run:
     """One machine over a program, or over those in it that begin at some of its entries and run some of its files.
 
-    With a `budget`, it ends once that is used up: what it has shown by then is so, and there may be more.
+    With a `budget`, it ends once that is used up: what it has shown by then is so, and there may be more. With breaches that
+    are `sought`, each at its node, it ends once all of them are shown.
     """
 
     def __init__(
@@ -44,16 +45,18 @@ class Run:
         memory: Memory,
         span: Span,
         budget: Budget | None = None,
+        sought: Collection[Sought] | None = None,
     ) -> None:
         self._program = program
         self._machine = machine
         self._memory = memory
         self._span = span
         self._budget = budget
+        self._sought = None if sought is None else set(sought)
         self.summaries: dict[Key, Summary] = {}
         self._begun: dict[tuple[Function, Start, Hashable], set[Assumption]] = {}
         self._queue: OrderedDict[tuple[Key, Here], None] = OrderedDict()
-        self._breached: dict[tuple[Breach, ast.AST], Breached] = {}
+        self._breached: dict[Sought, Breached] = {}
         self._absent: dict[Edge, Event | None] = {}
         self._called: dict[ast.Call, tuple[bool, bool]] = {}
         self._matter = Matter(program, machine)
@@ -84,10 +87,14 @@ class Run:
             for state in self._machine.starts(called):
                 if function in self._matter.of(self._matter.asleep(state)):
                     self._begin(Key(function, Start.ENTRY, State(state, NOTHING)))
-        while self._queue and (self._budget is None or self._budget.allows()):
+        while self._queue and self._goes_on():
             moment, _ = self._queue.popitem(last=False)
             self._advance(*moment)
         return list(self._breached.values())
+
+    def _goes_on(self) -> bool:
+        shown = self._sought is not None and self._sought <= self._breached.keys()
+        return not shown and (self._budget is None or self._budget.allows())
 
     def _begin(self, key: Key) -> Summary:
         begun = self._begun.setdefault((key.function, key.start, key.state.machine), set())
