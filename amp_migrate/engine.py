@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from amp_migrate.facts.mentions import speaks_of_amp
 from amp_migrate.facts.tree import Tree
-from amp_migrate.outcome import Beyond, Outcome, Read, Result, Unread, joined
+from amp_migrate.outcome import Beyond, Outcome, Phase, Phases, Read, Result, Unread, joined
 from amp_migrate.plan.model import Plan
 from amp_migrate.processes import release, without_collector
 from amp_migrate.settings import Settings
@@ -34,14 +34,14 @@ def migrate(
     notes: bool = True,
     read: Read | None = None,
     beyond: Beyond = lambda _: None,
-    again: Callable[[], None] | None = None,
+    begins: Phases | None = None,
 ) -> Result:
     """Migrate sources as one project; files without Apex in them only serve as context.
 
     Without `notes` nothing is said about native code that stays as it is. `read` is what the check of a run
     before left, over the sources or other texts of their files. `beyond` gives the sources with what imports files
-    that change. `again` is called before a second run, which tells the files that it would change. Files whose objects never meet are
-    migrated one group after another, as if each were given alone.
+    that change. With `begins`, which is told of each phase, a second run tells the files that it would change. Files whose
+    objects never meet are migrated one group after another, as if each were given alone.
     """
     from amp_migrate.facts.mentions import may_use_apex
     from amp_migrate.plan.native import applies
@@ -53,7 +53,7 @@ def migrate(
     )
     if not respelt and not any(may_use_apex(source.text) for source in sources):
         return Result([Outcome(source.path, source) for source in sources], Plan())
-    run = _Run(settings, notes, beyond, again)
+    run = _Run(settings, notes, beyond, begins)
     with without_collector():
         while True:
             try:
@@ -69,7 +69,7 @@ class _Run:
     settings: Settings
     notes: bool
     beyond: Beyond
-    again: Callable[[], None] | None
+    begins: Phases | None
     done: dict[tuple[str, ...], Result] = field(default_factory=dict)
 
     def over(self, sources: Sequence[Source], read: Read) -> Result:
@@ -116,9 +116,11 @@ class _Run:
         read: Read,
     ) -> Result:
         """Migrate files that may work together."""
+        if self.begins is not None:
+            self.begins(Phase.MIGRATING, len(trees))
         result = _migrated(trees, outcomes, self.settings, self.notes, known, read, self.beyond)
-        if self.again is not None and any(o.after is not None for o in result.outcomes):
-            self.again()
+        if self.begins is not None and any(o.after is not None for o in result.outcomes):
+            self.begins(Phase.AGAIN, len(trees))
             result.unstable = unstable(result, self.settings)
         return result
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -16,6 +17,15 @@ if TYPE_CHECKING:
     from amp_migrate.report import Compared
 
 
+class Phase(enum.Enum):
+    """What is done with the files of a group, as a user is told while it lasts."""
+
+    MIGRATING = "migrating"
+    AGAIN = "checking that a second run changes nothing"
+
+
+Phases = Callable[[Phase, int], None]
+"""Takes a phase as it begins, and how many files it concerns."""
 Beyond = Callable[[Collection[str]], Sequence[Source] | None]
 """Gives all sources with those that import some files, which a plan edits; None where they are read already."""
 

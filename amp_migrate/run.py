@@ -15,6 +15,7 @@ from amp_migrate.source.discover import Hit, Other, discover, folders, uses_apex
 
 if TYPE_CHECKING:
     from amp_migrate.modules.select import Selection
+    from amp_migrate.outcome import Phase
     from amp_migrate.source.file import Source
 
 _NATIVE = re.compile(rb"\b(?:GradScaler|autocast)\b")
@@ -135,6 +136,10 @@ def write_changes(report: Report) -> None:
     report.written = True
 
 
+def _begins(phase: Phase, files: int) -> None:
+    progress.at(phase.value, files)
+
+
 def _migrate(report: Report, context: _Context, settings: Settings) -> None:
     sources = list(_decoded(context.files(), report.problems))
     if not sources:
@@ -149,8 +154,7 @@ def _migrate(report: Report, context: _Context, settings: Settings) -> None:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        again = partial(progress.at, "checking that a second run changes nothing", len(sources))
-        result = migrate(sources, settings, beyond=partial(_beyond, context), again=again)
+        result = migrate(sources, settings, beyond=partial(_beyond, context), begins=_begins)
     report.sources = {outcome.path: outcome.before for outcome in result.outcomes}
     report.findings = result.plan.findings()
     report.decisions = list(result.plan.decisions)

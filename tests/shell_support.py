@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from click.testing import CliRunner, Result
 
 from amp_migrate.commands.cli import main
+from amp_migrate.outcome import Phase, Phases
 from amp_migrate.plan.model import Finding, Status
 from amp_migrate.settings import Settings
 from amp_migrate.source.file import Source
@@ -77,11 +78,11 @@ class FakeEngine:
         self,
         sources: list[Source],
         settings: Settings,
-        again: Callable[[], None] = lambda: None,
+        begins: Phases = lambda *_: None,
         **_: object,
     ) -> SimpleNamespace:
         self.settings = settings
-        again()
+        begins(Phase.AGAIN, len(sources))
         if self.crash:
             raise KeyError("a fault")
         findings = [finding for source in sources for finding in self._findings(source)]

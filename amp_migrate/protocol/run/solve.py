@@ -15,7 +15,7 @@ from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.code.span import Span
 from amp_migrate.protocol.faults import Fault
 from amp_migrate.protocol.machine import FollowsTests, Machine
-from amp_migrate.protocol.run.budget import Budget
+from amp_migrate.protocol.run.budget import Budget, Patience
 from amp_migrate.protocol.run.matter import Matter
 from amp_migrate.protocol.run.memory import Memory
 from amp_migrate.protocol.run.runs import Breached, Here, Key, Sought, Start, State, Summary
@@ -53,6 +53,7 @@ class Run:
         self._span = span
         self._budget = budget
         self._sought = None if sought is None else set(sought)
+        self._patience = Patience(wears=memory.forgets)
         self.summaries: dict[Key, Summary] = {}
         self._begun: dict[tuple[Function, Start, Hashable], set[Assumption]] = {}
         self._queue: OrderedDict[tuple[Key, Here], None] = OrderedDict()
@@ -66,11 +67,8 @@ class Run:
     def faults(self) -> list[Fault]:
         """Return the breaches that some path shows, one for each node."""
         ways = Ways(self._program, self.summaries)
-        found = []
-        for breach, key, here, _, certain in self.breached():
-            way = ways.places(key, here)
-            found.append(Fault(breach, way[-1], way, certain))
-        return found
+        led = ((breached, ways.places(breached.key, breached.here)) for breached in self.breached())
+        return [Fault(b.breach, way[-1], way, b.certain) for b, way in led]
 
     def leading_to(self, functions: Iterable[Function]) -> Span:
         """Return the same programs from those entries alone from which this run came to one of some functions."""
@@ -99,7 +97,7 @@ class Run:
     def _begin(self, key: Key) -> Summary:
         begun = self._begun.setdefault((key.function, key.start, key.state.machine), set())
         if key not in self.summaries:
-            known = self._memory.forgotten(key.state.known, len(begun))
+            known = self._memory.forgotten(key.state.known, self._patience.weighed(len(begun)))
             key = key._replace(state=key.state._replace(known=known))
         begun.add(key.state.known)
         if key not in self.summaries:
@@ -121,13 +119,14 @@ class Run:
         told_apart = summary.apart.get(at, 0)
         if told_apart >= self._memory.most and not self._memory.forgets:
             return
-        known = self._memory.forgotten(here.state.known, told_apart)
+        known = self._memory.forgotten(here.state.known, self._patience.weighed(told_apart))
         if known is not here.state.known:
             here = here._replace(state=here.state._replace(known=known))
             if here in summary.came:
                 return
         summary.apart[at] = told_apart + 1
         summary.came[here] = came
+        self._patience.spend()
         self._queue[key, here] = None
 
     def _advance(self, key: Key, here: Here) -> None:

@@ -24,7 +24,8 @@ from amp_migrate.training.events import Kind
 
 _TELLING = frozenset({Known(1), Known(None)})
 _DECIDED = (Kind.UNSCALE, Kind.STEP, Kind.ZERO_GRAD)
-_ABOUT_OBJECTS = ("type(", "scaled(", "optimizer(", "reach(", "trained(", "off(")
+_OF_EVENTS = ("scaled(", "optimizer(", "reach(", "trained(", "off(")
+_ABOUT_OBJECTS = ("type(", *_OF_EVENTS)
 Constants = Callable[[ast.Call, Function], Iterable[tuple[str, Value]]]
 """Gives the parameters of a function that a call gives a constant for, and those constants."""
 
@@ -104,7 +105,9 @@ def deciding(program: Program) -> frozenset[str]:
 
 
 def chooses(program: Program, term: Term) -> bool:
-    """Tell whether what is known of a term says which backward pass an object runs, from its constructor on."""
+    """Tell whether what is known of a term says which optimizer or loss an event is of, or which backward pass an object runs."""
+    if term.text.startswith(_OF_EVENTS):
+        return True
     asked = [o.attribute for o in term.operands if o.aspect is Aspect.PATH]
     return bool(asked) and _choosing(program).issuperset(asked)
 
