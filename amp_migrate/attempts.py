@@ -13,7 +13,7 @@ from amp_migrate.outcome import Beyond, Outcome, Read, Unread
 from amp_migrate.plan.model import Edit, Plan, Status
 from amp_migrate.plan.planner import Planner
 from amp_migrate.plan.refusal import OPTED_OUT, Refusal, edited_against_a_comment
-from amp_migrate.processes import each
+from amp_migrate.processes import each, release
 from amp_migrate.project.once import forget
 from amp_migrate.project.programs import running
 from amp_migrate.project.reach import coming_to
@@ -74,6 +74,8 @@ class Attempts:
                 self._doubt(judgement)
                 return plan, units, judgement
             self._planner.refuse(failures, self._refused)
+            judgement = None
+            release()
 
     def _keep(self, project: Project | None, *, passed: bool) -> None:
         """Keep the project of texts that passed for a second run; what was worked out for others goes."""
