@@ -9,6 +9,7 @@ from amp_migrate.check.events.labels import called, text_of
 from amp_migrate.check.events.sides import Key, Side, changed, differs, key
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.facts.below import every
+from amp_migrate.facts.closure import Gathered
 from amp_migrate.facts.constants import is_false, is_none
 from amp_migrate.facts.paths import all_given, path, spreads, tail, walk
 from amp_migrate.project import Function
@@ -31,18 +32,24 @@ class Lacking:
 
     def flags(self, programs: Iterable[Function]) -> Iterator[tuple[Key, Difference]]:
         """Yield the attributes of options that programs come to now, without an option of that name."""
+        introduced: dict[Function, list[ast.Attribute]] = {}
+
+        def own(function: Function) -> int:
+            nodes = list(self._introduced(function))
+            if not nodes:
+                return 0
+            introduced[function] = nodes
+            return 1 << len(introduced) - 1
+
+        ran = Gathered(self._new.onward, own)
         for program in programs:
-            begins = self._new.functions.get(key(program), [])
-            flags: frozenset[str] | None = None
-            for function in self._new.reached(begins):
-                introduced = list(self._introduced(function))
-                if not introduced:
-                    continue
-                if flags is None:
-                    flags = self._flags(program)
-                for node in introduced if flags else ():
-                    if node.attr not in flags:
-                        yield differs(function, node, f"`{text_of(node)}` {_FLAG}")
+            bits = [ran.of(function) for function in self._new.functions.get(key(program), ())]
+            flags = self._flags(program) if any(bits) else frozenset[str]()
+            for place, (function, nodes) in enumerate(introduced.items() if flags else ()):
+                if any(some >> place & 1 for some in bits):
+                    for node in nodes:
+                        if node.attr not in flags:
+                            yield differs(function, node, f"`{text_of(node)}` {_FLAG}")
 
     def wrappers(self) -> Iterator[tuple[Key, Difference]]:
         """Yield what decides casts now and goes through the ``module`` of what only some branches wrap."""

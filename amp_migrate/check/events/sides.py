@@ -139,8 +139,11 @@ class Side:
 
     def reached(self, functions: Iterable[Function]) -> list[Function]:
         """Return some functions, and all that they may call."""
-        callees = self.project.callees
-        return closure(functions, lambda f: (c for call in self._calls(f) for c in callees(call)))
+        return closure(functions, self.onward)
+
+    def onward(self, function: Function) -> Iterator[Function]:
+        """Yield what the calls of a function may run."""
+        return (c for call in self._calls(function) for c in self.project.callees(call))
 
     def kinds(self, functions: Iterable[Function]) -> set[str]:
         """Return the kinds of the events in some functions, without those in what they call."""
