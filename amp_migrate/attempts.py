@@ -13,7 +13,7 @@ from amp_migrate.outcome import Beyond, Outcome, Read, Unread
 from amp_migrate.plan.model import Edit, Plan, Status
 from amp_migrate.plan.planner import Planner
 from amp_migrate.plan.refusal import OPTED_OUT, Refusal, edited_against_a_comment
-from amp_migrate.processes import each, release
+from amp_migrate.processes import each, release, tidy
 from amp_migrate.project.once import forget
 from amp_migrate.project.programs import running
 from amp_migrate.project.reach import coming_to
@@ -63,6 +63,7 @@ class Attempts:
         """
         while True:
             plan, units = self._planner.plan(self._refused)
+            tidy()
             if (sources := self._beyond(plan.paths())) is not None:
                 raise Unread(sources)
             failures = self._apply(plan) or self._lost() or self._refused_before()

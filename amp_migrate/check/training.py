@@ -97,7 +97,9 @@ class Judge:
         trees = {path: read.get(path) or Tree(path, text) for path, text in after.items()}
         numbers = dict.fromkeys(self._numbers[path] for path in after)
         if len(self._parts) == 1:
-            return self._judged(0, trees, after, claims)
+            judgement = self._judged(0, trees, after, claims)
+            tidy()
+            return judgement
         made = self._judged_each(list(numbers), trees, after, claims)
         compared = [item for judgement in made for item in judgement.compared]
         return Judgement(
@@ -165,6 +167,7 @@ class Judge:
             or not claims.say(RAISES, fault.place)
             or is_swallowed(old, fault.place)
         ]
+        tidy()
         comparison = compare(old, new, claims)
         found += [_objection(item, before, after) for item in comparison.parted]
         for fault in set_anew(side_of(old), side_of(new), initializes(old.project)):

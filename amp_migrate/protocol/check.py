@@ -125,12 +125,10 @@ def _unfinished(
 def _ended_unscaled(run: Run, machine: Machine) -> set[Function]:
     """Return the functions that a run begins, and that may end with unscaled gradients which no update follows."""
     run.breached()
-    return {
-        key.function
-        for key, summary in run.summaries.items()
-        if key.state.machine in machine.starts(True)
-        and any(waits_unscaled(state.machine) for state in summary.exits)
-    }
+    begun = [
+        item for item in run.summaries.items() if item[0].state.machine in machine.starts(True)
+    ]
+    return {k.function for k, s in begun if any(waits_unscaled(e.machine) for e in s.exits)}
 
 
 def _remade(program: Program, programs: Programs) -> Iterator[Fault]:
@@ -142,8 +140,8 @@ def _remade(program: Program, programs: Programs) -> Iterator[Fault]:
     for scaler in objects.scalers:
         if all(map(known.is_followed, scaler.optimizers)):
             homes = [lifetimes.homes(number) for number in scaler.optimizers] or [frozenset()]
-            served = frozenset(scaler.optimizers)
-            machine = RemadeMachine(scaler.number, served, frozenset.intersection(*homes))
+            ends = frozenset.intersection(*homes)
+            machine = RemadeMachine(scaler.number, frozenset(scaler.optimizers), ends)
             yield from search.run(machine, programs.of_scaler(scaler.number)).faults()
 
 

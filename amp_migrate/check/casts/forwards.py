@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -45,7 +45,6 @@ from amp_migrate.check.events.claims import Claims
 from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.flow.assumption import NOTHING
-from amp_migrate.flow.cfg.points import Kind as PointKind
 from amp_migrate.project import Function
 from amp_migrate.training.region import functions_run
 
@@ -207,9 +206,8 @@ class Forwards:
             inside_networks=True,
             never=lambda f: any(map(apex.comes_first, self._old(key(f)))),
         )
-        for at, call, function in self._runs(begun, native):
-            inside = native.at(function, call, begun[function])
-            if native.enabled.runs(function, call) and inside is Casts.ON:
+        for at, call, function in self._cast(begun, native):
+            if native.enabled.runs(function, call):
                 if not self._cast_before(at) and not self._is_reported(at):
                     yield differs(CAST, at, call)
         if scaled:
@@ -226,9 +224,8 @@ class Forwards:
         yield from lacking.wrappers()
         native, entries = self._written, [f for f in begin if f.node is None]
         begun = native.spread(self._same(entries), sure=True, inside_networks=True)
-        for at, call, function in self._runs(begun, native):
-            inside = native.at(function, call, begun[function])
-            if inside is Casts.ON and not self._cast_before(at):
+        for at, call, _ in self._cast(begun, native):
+            if not self._cast_before(at):
                 yield differs(CAST, at, call)
 
     def _is_reported(self, at: Where) -> bool:
@@ -240,12 +237,7 @@ class Forwards:
 
     def _spelled(self, at: Where) -> list[tuple[Function, ast.Call]]:
         """Return the calls of the old text that read the same, with their functions."""
-        return [
-            (function, node)
-            for function in self._old(at[0])
-            for node in function.all_calls
-            if spelled(node) == at[1]
-        ]
+        return [(f, n) for f in self._old(at[0]) for n in f.all_calls if spelled(n) == at[1]]
 
     def _cast_before(self, at: Where) -> bool:
         """Tell whether native code of the old text had a block around a call."""
@@ -281,20 +273,25 @@ class Forwards:
     def _same(self, functions: Iterable[Function]) -> list[Function]:
         return [f for old in functions for f in self.new.functions.get(key(old), ())]
 
-    def _runs(
-        self, begun: Iterable[Function], blocks: Casting | None = None
-    ) -> Iterator[tuple[Where, ast.Call, Function]]:
-        """Yield the calls that run networks, and all that stand in blocks which cast for certain."""
+    def _runs(self, begun: Iterable[Function]) -> Iterator[tuple[Where, ast.Call, Function]]:
+        """Yield the calls that run networks."""
         for function in begun:
-            texts, held = self._texts(key(function)), self._old(key(function))
-            if not texts and not (blocks and held):
-                continue
-            for point in self.new.program.graph(function).points:
-                call = point.node
-                if point.kind is PointKind.CALL and isinstance(call, ast.Call):
-                    cast = blocks is not None and blocks.here(function, call) is Casts.ON
-                    if cast or (texts and spelled(call) in texts):
-                        yield where(function, call), call, function
+            texts = self._texts(key(function))
+            for call in self.new.run(function) if texts else ():
+                if spelled(call) in texts:
+                    yield where(function, call), call, function
+
+    def _cast(
+        self, begun: Mapping[Function, frozenset[Casts]], native: Casting
+    ) -> Iterator[tuple[Where, ast.Call, Function]]:
+        """Yield the calls that run networks with casts, and all that stand in blocks which cast for certain."""
+        for function, around in begun.items():
+            cast = [c for c in self.new.run(function) if native.at(function, c, around) is Casts.ON]
+            texts, held = self._texts(key(function)) if cast else set(), self._old(key(function))
+            for call in cast:
+                inside = bool(texts or held) and native.here(function, call) is Casts.ON
+                if inside or spelled(call) in texts:
+                    yield where(function, call), call, function
 
     def _texts(self, name: Key) -> set[str]:
         return {text for function in self._old(name) for text in self.networks.texts(function)}

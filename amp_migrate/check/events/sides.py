@@ -131,7 +131,7 @@ class Side:
         """Return how the functions of a name call the known ones, with what each call may run."""
         found: dict[str, set[Function]] = {}
         for function in self.functions[name]:
-            for call in self._calls(function):
+            for call in self.run(function):
                 callees = self.project.callees(call)
                 if any(key(f) in known for f in callees):
                     found.setdefault(called(call.func), set()).update(callees)
@@ -143,7 +143,7 @@ class Side:
 
     def onward(self, function: Function) -> Iterator[Function]:
         """Yield what the calls of a function may run."""
-        return (c for call in self._calls(function) for c in self.project.callees(call))
+        return (c for call in self.run(function) for c in self.project.callees(call))
 
     def kinds(self, functions: Iterable[Function]) -> set[str]:
         """Return the kinds of the events in some functions, without those in what they call."""
@@ -154,7 +154,8 @@ class Side:
         ]
         return {label.kind for label in labels if label is not None}
 
-    def _calls(self, function: Function) -> Iterator[ast.Call]:
+    def run(self, function: Function) -> Iterator[ast.Call]:
+        """Yield the calls that a function may run."""
         for point in self.program.graph(function).points:
             if point.kind is PointKind.CALL and isinstance(point.node, ast.Call):
                 yield point.node
