@@ -15,11 +15,10 @@ from amp_migrate.project import CallSite, Function
 def unfit(old: Side, new: Side) -> Iterator[tuple[Key, Difference]]:
     """Yield the calls that do not fit a function that they may run, where those of the old text did.
 
-    Only what is written anew may have changed that: the function that calls, or the one that is called.
+    Only what is written anew may have changed that, in the file that calls or in the one that is called.
     """
-    written = {name for name, _ in changed(old, new)} | (
-        new.functions.keys() - old.functions.keys()
-    )
+    written = {path for (path, _), _ in changed(old, new)}
+    written |= {path for path, _ in new.functions.keys() - old.functions.keys()}
     had = {(key(site.function), key(function)) for site, function in _unfit(old, written)}
     for site, function in _unfit(new, written):
         if (key(site.function), key(function)) not in had:
@@ -27,12 +26,12 @@ def unfit(old: Side, new: Side) -> Iterator[tuple[Key, Difference]]:
             yield differs(site.function, site.call, what)
 
 
-def _unfit(side: Side, written: Set[Key]) -> Iterator[tuple[CallSite, Function]]:
+def _unfit(side: Side, written: Set[str]) -> Iterator[tuple[CallSite, Function]]:
     """Yield the calls that do not fit a function, with that; a method may be called on its object or its class."""
     for function, sites in side.project.calls.sites.items():
-        called_anew = key(function) in written
+        called_anew = function.module.path in written
         for site in sites:
-            if not called_anew and key(site.function) not in written:
+            if not called_anew and site.function.module.path not in written:
                 continue
             other = replace(site, bound=not site.bound)
             if not fits(site, function) and (function.cls is None or not fits(other, function)):
