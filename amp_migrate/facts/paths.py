@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import ast
-import copy
-from collections.abc import Collection, Iterator, Mapping
-from typing import TypeVar
+from collections.abc import Collection, Iterator
 
 from amp_migrate.facts.below import children, every
-
-E = TypeVar("E", bound=ast.expr)
 
 MUTATORS = frozenset(
     {"append", "extend", "insert", "update", "add", "add_", "mul_", "div_", "setdefault", "copy_"}
@@ -271,20 +267,6 @@ def same(a: ast.AST, b: ast.AST) -> bool:
 def acts(node: ast.AST, *kinds: type[ast.AST]) -> bool:
     """Tell whether something in a node does more than to look at values, besides calls, or is of other kinds."""
     return any(isinstance(part, (*ACTS, *kinds)) for part in every(node))
-
-
-def put_in(node: E, given: Mapping[str, ast.expr]) -> E:
-    """Return a copy of an expression with what is given in place of names."""
-    found: E = _PutIn(given).visit(copy.deepcopy(node))
-    return found
-
-
-class _PutIn(ast.NodeTransformer):
-    def __init__(self, given: Mapping[str, ast.expr]) -> None:
-        self._given = given
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return self._given.get(node.id, node)
 
 
 def among_names(test: ast.Compare) -> tuple[ast.expr | None, object]:

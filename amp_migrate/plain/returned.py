@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from amp_migrate.facts.below import behind_docstring
-from amp_migrate.facts.paths import ACTS, acts, called_on, path, put_in, same
+from amp_migrate.facts.paths import ACTS, acts, called_on, path, same
 from amp_migrate.facts.scopes import assigned
+from amp_migrate.facts.variables import put_in
 from amp_migrate.plain.choice import Chosen
 from amp_migrate.plain.held import Holding
 from amp_migrate.plain.unused import is_manager, method_of

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 
 from amp_migrate.apex.sites import AMP_CALLS, Kind, Site
 from amp_migrate.apex.unpacked.entries import entries
-from amp_migrate.facts.paths import put_in, tail
+from amp_migrate.facts.paths import tail
 from amp_migrate.facts.tree import Tree
+from amp_migrate.facts.variables import put_in
 from amp_migrate.plain.behind import Behind, behind, free
 from amp_migrate.plain.calls import Calls, Plain
 from amp_migrate.plain.choice import Choices, Chosen, is_chosen

@@ -8,7 +8,7 @@ import pytest
 
 from amp_migrate.facts.scopes import Scopes
 from amp_migrate.facts.tree import Tree
-from amp_migrate.facts.variables import variable
+from amp_migrate.facts.variables import put_in, variable
 
 
 def value(text: str) -> str | None:
@@ -63,3 +63,12 @@ def test_the_only_assignment_gives_the_value(text: str) -> None:
 )
 def test_what_else_reaches_a_collection_may_change_it(text: str) -> None:
     assert value(text) is None
+
+
+def test_nothing_is_put_into_what_was_put_in() -> None:
+    held = ast.parse("self.loop", mode="eval").body
+    twice = put_in(ast.parse("self.on and self.steps > 1", mode="eval").body, {"self": held})
+
+    outer = put_in(twice, {"self": ast.parse("self.app", mode="eval").body})
+
+    assert ast.unparse(outer) == "self.app.loop.on and self.app.loop.steps > 1"

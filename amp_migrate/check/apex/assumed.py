@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from amp_migrate.check.apex.facts import Facts, with_given
 from amp_migrate.check.apex.given import asked, casts_nothing, choice_of, given, off_arm, switched
 from amp_migrate.check.apex.installed import installed
-from amp_migrate.facts.paths import argument, mentions, put_in, variables
+from amp_migrate.facts.paths import argument, mentions, variables
+from amp_migrate.facts.variables import put_in
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine

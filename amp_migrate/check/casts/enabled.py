@@ -10,8 +10,9 @@ from amp_migrate.check.apex.assumed import guards
 from amp_migrate.check.apex.facts import Facts
 from amp_migrate.check.casts.conditions.unbound import Unbound
 from amp_migrate.facts.below import every
-from amp_migrate.facts.paths import argument, put_in, tail, variables
+from amp_migrate.facts.paths import argument, tail, variables
 from amp_migrate.facts.scopes import assigned
+from amp_migrate.facts.variables import put_in
 from amp_migrate.flow.assumption import Assumption
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.project import CallSite, Function, Module

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.facts.paths import put_in
+from amp_migrate.facts.variables import put_in
 from amp_migrate.flow import Graphs, Kind, leads
 from amp_migrate.older.found import Found
 from amp_migrate.project import Function, Module

@@ -7,7 +7,8 @@ import copy
 
 from amp_migrate.apex.sites import Site
 from amp_migrate.facts.below import behind_docstring
-from amp_migrate.facts.paths import all_given, path, put_in, same, stored, tail, walk
+from amp_migrate.facts.paths import all_given, path, same, stored, tail, walk
+from amp_migrate.facts.variables import put_in
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.unscaling.made_of import Frame, MadeOf
 from amp_migrate.project.rounds import graph_of, points_of, points_of_all

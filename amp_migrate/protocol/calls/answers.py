@@ -7,7 +7,8 @@ import copy
 from collections.abc import Mapping
 
 from amp_migrate.facts.below import every
-from amp_migrate.facts.paths import path, put_in
+from amp_migrate.facts.paths import path
+from amp_migrate.facts.variables import put_in
 from amp_migrate.project import Function, Project
 from amp_migrate.protocol.calls.renaming import same_names
 from amp_migrate.training.origins.constants import constant_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
-from amp_migrate.facts.paths import put_in
+from amp_migrate.facts.variables import put_in
 from amp_migrate.flow.terms import compared, is_len, length, spelled
 from amp_migrate.project import Module, Project
 from amp_migrate.project.once import once

@@ -12,8 +12,9 @@ from amp_migrate.check.events.sides import Key, Side, differs, key
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.facts.below import atoms
 from amp_migrate.facts.below import every as parts_of
-from amp_migrate.facts.paths import argument, put_in, tail, variables
+from amp_migrate.facts.paths import argument, tail, variables
 from amp_migrate.facts.scopes import assigned
+from amp_migrate.facts.variables import put_in
 from amp_migrate.flow.assumption import Assumption
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
