@@ -17,7 +17,7 @@ from amp_migrate.check.events.fitting import unfit
 from amp_migrate.check.events.handing import handed_over
 from amp_migrate.check.events.presence import always_there
 from amp_migrate.check.events.results import paired
-from amp_migrate.check.events.sides import Key, Side, side_of
+from amp_migrate.check.events.sides import Key, Side, changed, side_of
 from amp_migrate.check.events.traces import Automaton, Difference
 from amp_migrate.check.gradients.clipped import clipped, taken_from_all
 from amp_migrate.check.gradients.inside import read_inside, stepped_inside, written_inside
@@ -71,8 +71,8 @@ def compare(before: Program, after: Program, claims: Claims) -> Comparison:
     networks = _networks(old, every)
     both = old.functions.keys() & new.functions.keys()
     known = (old.relevant | new.relevant) & both
-    for name in sorted(known):
-        if old.text(name) == new.text(name):
+    for name in changed(old, new):
+        if name not in known:
             continue
         pair = Pair(old, new, name, known, networks)
         difference = pair.difference(NOTHING)

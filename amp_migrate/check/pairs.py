@@ -11,7 +11,7 @@ from amp_migrate.check.casts.networks import Networks
 from amp_migrate.check.events.builder import Builder, without_gradients
 from amp_migrate.check.events.claims import Allowed
 from amp_migrate.check.events.labels import Does
-from amp_migrate.check.events.sides import Key, Side, new_names
+from amp_migrate.check.events.sides import Key, Side, changed
 from amp_migrate.check.events.traces import Automaton, Difference, Label, Step, difference
 from amp_migrate.check.gradients.clearing import Clearing, clearings
 from amp_migrate.check.gradients.reading import Reads, unread
@@ -42,7 +42,7 @@ class Pair:
         self._callees = old.calls(name, known), new.calls(name, known)
         self._calls = set().union(*self._callees)
         self._forwards = {t for f in old.functions[name] for t in networks.texts(f)}
-        self._introduced = new_names(old, new, name)
+        self._introduced = changed(old, new)[name]
 
     def difference(self, allowed: Allowed) -> Difference | None:
         """Return where the events of the two part, but for what may differ."""

@@ -28,9 +28,9 @@ def is_swallowed(program: Program, place: Place) -> bool:
             seen.add(function)
             for holder in program.calls.holders(function):
                 queue += [
-                    (holder.module, point.node)
-                    for point in program.graph(holder).points
-                    if isinstance(point.node, ast.Call) and function in program.calls.of(point.node)
+                    (holder.module, call)
+                    for call in program.graph(holder).calls
+                    if function in program.calls.of(call)
                 ]
     return False
 

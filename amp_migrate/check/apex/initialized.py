@@ -58,8 +58,7 @@ class Initialized:
         """Return the lambdas that come to the calls: what stands in one belongs to the function around it until it is called."""
         found: set[Function] = set()
         for function in self._program.calls.anonymous:
-            points = self._program.graph(function).points
-            made = [p.node for p in points if p.kind is Kind.CALL and isinstance(p.node, ast.Call)]
+            made = self._program.graph(function).calls
             if any(c in self._calls or self._leads & {*self._project.callees(c)} for c in made):
                 found.add(function)
         return found

@@ -180,20 +180,18 @@ class Casting:
         queue = list(begins)
         while queue:
             function = queue.pop()
-            for point in self._program.graph(function).points:
-                if not isinstance(point.node, ast.Call):
-                    continue
-                callees = [f for f in self._program.calls.run(point.node) if not never(f)]
+            for call in self._program.graph(function).calls:
+                callees = [f for f in self._program.calls.run(call) if not never(f)]
                 if inside_networks and not callees:
-                    callees = self.project.methods(function.module, point.node.func, "forward")
-                later = [] if callees or sure else handed(self._program, point.node)
-                if not (callees or later) or not self.enabled.runs(function, point.node):
+                    callees = self.project.methods(function.module, call.func, "forward")
+                later = [] if callees or sure else handed(self._program, call)
+                if not (callees or later) or not self.enabled.runs(function, call):
                     continue
                 if sure and not of_one_kind(callees):
                     continue
-                inside = self.here(function, point.node)
+                inside = self.here(function, call)
                 found = begins[function] if inside is None else frozenset({inside})
-                certain = found == {Casts.OFF} if later else runs_each(point.node, callees)
+                certain = found == {Casts.OFF} if later else runs_each(call, callees)
                 found = found if certain else frozenset({Casts.UNKNOWN})
                 for callee in callees or later:
                     held = begins.get(callee, frozenset())

@@ -58,8 +58,7 @@ def scales(side: Side, function: Function) -> bool:
     """Tell whether a function scales a loss by Apex: where that is not there any more, it raises."""
     if "scale_loss" not in function.module.tree.text:
         return False
-    calls = (p.node for p in side.program.graph(function).points)
-    return any(isinstance(c, ast.Call) and tail(c) == "scale_loss" for c in calls)
+    return any(tail(call) == "scale_loss" for call in side.program.graph(function).calls)
 
 
 def where(function: Function, call: ast.Call) -> Where:

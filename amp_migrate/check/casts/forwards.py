@@ -277,7 +277,7 @@ class Forwards:
         """Yield the calls that run networks."""
         for function in begun:
             texts = self._texts(key(function))
-            for call in self.new.run(function) if texts else ():
+            for call in self.new.program.graph(function).calls if texts else ():
                 if spelled(call) in texts:
                     yield where(function, call), call, function
 
@@ -286,7 +286,8 @@ class Forwards:
     ) -> Iterator[tuple[Where, ast.Call, Function]]:
         """Yield the calls that run networks with casts, and all that stand in blocks which cast for certain."""
         for function, around in begun.items():
-            cast = [c for c in self.new.run(function) if native.at(function, c, around) is Casts.ON]
+            calls = self.new.program.graph(function).calls
+            cast = [c for c in calls if native.at(function, c, around) is Casts.ON]
             texts, held = self._texts(key(function)) if cast else set(), self._old(key(function))
             for call in cast:
                 inside = bool(texts or held) and native.here(function, call) is Casts.ON

@@ -53,7 +53,7 @@ class Lacking:
 
     def wrappers(self) -> Iterator[tuple[Key, Difference]]:
         """Yield what decides casts now and goes through the ``module`` of what only some branches wrap."""
-        for name, _ in changed(self._old, self._new):
+        for name in changed(self._old, self._new):
             for function in self._new.functions[name]:
                 parts = (part for k in _deciding(function) for part in every(k.value))
                 for part in parts:
@@ -99,7 +99,7 @@ class Lacking:
 
     def parameters(self) -> Iterator[tuple[Key, Difference]]:
         """Yield the uses of new parameters that are None where a call does not pass them, and GradScalers of one call alone."""
-        for name, _ in changed(self._old, self._new):
+        for name in changed(self._old, self._new):
             for function in self._new.functions[name]:
                 for parameter in self._brought(function, name):
                     given = list(self._given(function, parameter))

@@ -10,7 +10,7 @@ from amp_migrate.check.casts.callables import spelled
 from amp_migrate.check.casts.casting import Casting, Casts
 from amp_migrate.check.casts.networks import Networks
 from amp_migrate.check.events.labels import Does
-from amp_migrate.check.events.sides import Key, Side, key, new_names
+from amp_migrate.check.events.sides import Key, Side, changed, key
 from amp_migrate.check.events.traces import Label
 from amp_migrate.facts.paths import all_given
 from amp_migrate.project import Function
@@ -42,7 +42,8 @@ class Losses:
             labels = wanted.get(key(function))
             if labels and begun[function] == {Casts.OFF}:
                 before = self._old.functions[key(function)]
-                ran = {spelled(c) for f in before for c in self._calls(f) if c in cast}
+                made = (call for f in before for call in self._old.program.graph(f).calls)
+                ran = {spelled(call) for call in made if call in cast}
                 found = self._of_function(function, labels, native, begun)
                 yield from ((f, c) for f, c in found if spelled(c) in ran)
 
@@ -60,7 +61,7 @@ class Losses:
         self, function: Function, labels: set[Label], native: Casting, begun: _Begun
     ) -> Iterator[tuple[Function, ast.Call]]:
         name = key(function)
-        introduced = new_names(self._old, self._new, name)
+        introduced = changed(self._old, self._new).get(name, frozenset())
         for backward, label in self._new.of_kind(function, Does.BACKWARD, introduced=introduced):
             if label not in labels:
                 continue
@@ -72,10 +73,6 @@ class Losses:
                 c in runs or self._new.project.callees(c) for c in set(calls) - set(plain)
             )
             yield from ((function, c) for c in (parts or (runs if nothing else []))[:1])
-
-    def _calls(self, function: Function) -> Iterator[ast.Call]:
-        points = self._old.program.graph(function).points
-        return (p.node for p in points if isinstance(p.node, ast.Call))
 
     def _computing(self, function: Function, backward: ast.Call) -> Iterator[ast.Call]:
         """Yield the calls of a function whose results the loss of a backward is computed from."""

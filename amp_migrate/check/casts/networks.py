@@ -121,11 +121,10 @@ class Networks:
     def methods(self, function: Function) -> set[str]:
         """Return how a function calls methods of initialized networks that may run parts of them."""
         module = function.module
-        calls = (p.node for p in self._program.graph(function).points)
         return {
             spelled(c)
-            for c in calls
-            if isinstance(c, ast.Call) and isinstance(c.func, ast.Attribute)
+            for c in self._program.graph(function).calls
+            if isinstance(c.func, ast.Attribute)
             if c.func.attr not in _RUNS_NOTHING and not self._project.callees(c)
             if self._held(module, c.func.value) & self._groups
             if not only_looks_up(self._project, module, c.func)
@@ -140,20 +139,16 @@ class Networks:
     def forwards(self, function: Function) -> set[str]:
         """Return how a function runs networks."""
         if function not in self._forward:
-            calls = (p.node for p in self._program.graph(function).points)
             self._forward[function] = {
                 spelled(c)
-                for c in calls
-                if isinstance(c, ast.Call) and self._is_forward(function.module, c)
+                for c in self._program.graph(function).calls
+                if self._is_forward(function.module, c)
             }
         return self._forward[function]
 
     def _runs(self, function: Function) -> Iterator[ast.Call]:
         module = function.module
-        for point in self._program.graph(function).points:
-            call = point.node
-            if not isinstance(call, ast.Call):
-                continue
+        for call in self._program.graph(function).calls:
             casts = self._is_forward(module, call) or self._measures(function, call)
             if casts or self._halves(function, call):
                 yield call

@@ -131,13 +131,10 @@ class Scalers:
         self, function: Function, call: ast.Call, calls: Collection[ast.Call]
     ) -> bool:
         """Tell whether a loss may be scaled between an initialize and another one of its function before it."""
-        points = self._old.program.graph(function).points
         scaling = [
-            p.node
-            for p in points
-            if isinstance(p.node, ast.Call)
-            and p.node not in calls
-            and self._comes_to_scaling(p.node)
+            c
+            for c in self._old.program.graph(function).calls
+            if c not in calls and self._comes_to_scaling(c)
         ]
         others = [other for other in calls if other is not call]
         project = self._old.project

@@ -20,7 +20,7 @@ _ORDER = (
 
 def altered(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Difference]]:
     """Yield the native calls of a function that are no longer what they were, or gone."""
-    for name, _ in changed(old, new):
+    for name in changed(old, new):
         if not any(map(claims.drops, old.functions[name])):
             continue
         had, has = _native(old, name), _native(new, name)
@@ -37,13 +37,12 @@ def _native(side: Side, name: Key) -> dict[str, Place]:
     found: dict[str, Place] = {}
     for function in side.functions[name]:
         made = {call for _, call in side.program.training.objects.made_scalers}
-        for point in side.program.graph(function).points:
-            call = point.node
-            if isinstance(call, ast.Call) and (
-                call in made or side.project.external(function.module, call.func) in AUTOCASTS
-            ):
-                called = side.project.external(function.module, call.func) or ""
-                found.setdefault(_spelt(call, called), Place(function.module.path, call.lineno))
+        for call in side.program.graph(function).calls:
+            called = side.project.external(function.module, call.func)
+            if call in made or called in AUTOCASTS:
+                found.setdefault(
+                    _spelt(call, called or ""), Place(function.module.path, call.lineno)
+                )
     return found
 
 

@@ -17,7 +17,7 @@ def unfit(old: Side, new: Side) -> Iterator[tuple[Key, Difference]]:
 
     Only what is written anew may have changed that, in the file that calls or in the one that is called.
     """
-    written = {path for (path, _), _ in changed(old, new)}
+    written = {path for path, _ in changed(old, new)}
     written |= {path for path, _ in new.functions.keys() - old.functions.keys()}
     had = {(key(site.function), key(function)) for site, function in _unfit(old, written)}
     for site, function in _unfit(new, written):

@@ -19,7 +19,7 @@ def always_there(old: Side, new: Side) -> Iterator[tuple[Key, Difference]]:
     """Yield the tests of GradScalers that the new text brought and that come out one way alone."""
     if not new.program.training.objects.scalers:
         return
-    for name, _ in changed(old, new):
+    for name in changed(old, new):
         had = {ast.unparse(n) for f in old.functions[name] for n in _asked(f)}
         for function in new.functions[name]:
             for node in _asked(function):

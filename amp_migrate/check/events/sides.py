@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, wraps
+from typing import TypeVar, cast
+from weakref import WeakKeyDictionary
 
 from amp_migrate.check.apex.installed import installed, unsettled
 from amp_migrate.check.events.claims import Allowed, Claims
@@ -23,6 +25,7 @@ from amp_migrate.protocol.faults import Place, Trouble
 from amp_migrate.training.origins.constants import constant_of
 
 Key = tuple[str, str]
+Answer = TypeVar("Answer")
 DECIDES = ast.If | ast.While
 LOOPS = ast.For | ast.AsyncFor
 _JUMPS = ast.Return | ast.Break | ast.Continue
@@ -43,6 +46,7 @@ class Side:
         self._known: dict[tuple[Function, bool], Assumption] = {}
         self._names: dict[Key, frozenset[str]] = {}
         self._binding: dict[Function, frozenset[str]] = {}
+        self.beside: WeakKeyDictionary[Side, dict[object, object]] = WeakKeyDictionary()
         self.functions: dict[Key, list[Function]] = {}
         for function in self.project.functions():
             self.functions.setdefault(key(function), []).append(function)
@@ -131,7 +135,7 @@ class Side:
         """Return how the functions of a name call the known ones, with what each call may run."""
         found: dict[str, set[Function]] = {}
         for function in self.functions[name]:
-            for call in self.run(function):
+            for call in self.program.graph(function).calls:
                 callees = self.project.callees(call)
                 if any(key(f) in known for f in callees):
                     found.setdefault(called(call.func), set()).update(callees)
@@ -143,7 +147,9 @@ class Side:
 
     def onward(self, function: Function) -> Iterator[Function]:
         """Yield what the calls of a function may run."""
-        return (c for call in self.run(function) for c in self.project.callees(call))
+        return (
+            c for call in self.program.graph(function).calls for c in self.project.callees(call)
+        )
 
     def kinds(self, functions: Iterable[Function]) -> set[str]:
         """Return the kinds of the events in some functions, without those in what they call."""
@@ -153,12 +159,6 @@ class Side:
             for point in self.program.graph(function).points
         ]
         return {label.kind for label in labels if label is not None}
-
-    def run(self, function: Function) -> Iterator[ast.Call]:
-        """Yield the calls that a function may run."""
-        for point in self.program.graph(function).points:
-            if point.kind is PointKind.CALL and isinstance(point.node, ast.Call):
-                yield point.node
 
     def label(
         self,
@@ -188,11 +188,10 @@ class Side:
     ) -> Iterator[tuple[ast.Call, Label]]:
         """Yield the calls of a function that are events of some kinds, each once."""
         wanted = {kind.value for kind in kinds}
-        for call in dict.fromkeys(p.node for p in self.program.graph(function).points):
-            if isinstance(call, ast.Call):
-                label = self.labels.of_call(function, call, introduced)
-                if label is not None and label.kind in wanted:
-                    yield call, label
+        for call in self.program.graph(function).calls:
+            label = self.labels.of_call(function, call, introduced)
+            if label is not None and label.kind in wanted:
+                yield call, label
 
     def events(
         self, name: Key, calls: set[str], forwards: set[str], introduced: frozenset[str]
@@ -240,24 +239,34 @@ class Side:
         return False
 
 
-def new_names(old: Side, new: Side, name: Key) -> frozenset[str]:
-    """Return the names that the new functions of a name have alone: what they read from around them was there before."""
-    outer = old.around(name) - new.bound(name)
-    return new.names(name) - old.names(name) - outer
+def of_both(ask: Callable[[Side, Side], Answer]) -> Callable[[Side, Side], Answer]:
+    """Answer a question about two texts when it is first asked; the answer holds nothing of the old one."""
+
+    @wraps(ask)
+    def asked(old: Side, new: Side) -> Answer:
+        answers = new.beside.setdefault(old, {})
+        if ask not in answers:
+            answers[ask] = ask(old, new)
+        return cast(Answer, answers[ask])
+
+    return asked
 
 
-def changed(old: Side, new: Side) -> Iterator[tuple[Key, frozenset[str]]]:
-    """Yield the functions of both texts that differ in them, each with the names that only the new one has."""
-    for name in sorted(old.functions.keys() & new.functions.keys()):
-        if old.text(name) != new.text(name):
-            yield name, new_names(old, new, name)
+@of_both
+def changed(old: Side, new: Side) -> Mapping[Key, frozenset[str]]:
+    """Return the functions of both texts that differ in them, each with the names that only the new one has, and nothing around."""
+    return {
+        name: new.names(name) - old.names(name) - (old.around(name) - new.bound(name))
+        for name in sorted(old.functions.keys() & new.functions.keys())
+        if old.text(name) != new.text(name)
+    }
 
 
 def staying(
     old: Side, new: Side, claims: Claims
 ) -> Iterator[tuple[Sequence[Function], Sequence[Function], frozenset[str]]]:
     """Yield what those were and are, with these names, but where the way of Apex goes from their file."""
-    for name, introduced in changed(old, new):
+    for name, introduced in changed(old, new).items():
         before, after = old.functions[name], new.functions[name]
         if not any(map(claims.drops, before)):
             yield before, after, introduced

@@ -24,7 +24,7 @@ _ALL = "takes the gradients of all optimizers, where Apex was asked for those of
 def clipped(old: Side, new: Side) -> Iterator[tuple[Key, Difference]]:
     """Yield the clips of the new text that leave out what `amp.master_params` gave the same clip."""
     same = same_optimizers(old, new)
-    for name, introduced in changed(old, new):
+    for name, introduced in changed(old, new).items():
         wanted: dict[str, set[int]] = {}
         for function in old.functions[name]:
             for call, label in old.of_kind(function, Does.READ):
@@ -87,7 +87,7 @@ def _is_apart(side: Side, module: Module, network: ast.expr, of: Sequence[Optimi
 
 def taken_from_all(old: Side, new: Side) -> Iterator[tuple[Key, Difference]]:
     """Yield the clips of a whole network that were clips of what `amp.master_params` gave for one of several optimizers."""
-    for name, _ in changed(old, new):
+    for name in changed(old, new):
         wanted: list[str] = []
         for function in old.functions[name]:
             for call, label in old.of_kind(function, Does.READ):

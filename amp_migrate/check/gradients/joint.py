@@ -26,7 +26,7 @@ _APART = "steps without what Apex skipped together with it, and no rule says so:
 
 def apart(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Difference]]:
     """Yield the optimizers that one scale_loss is given, whose steps a GradScaler takes or skips one by one."""
-    for name, _ in changed(old, new):
+    for name in changed(old, new):
         stay = {ast.unparse(c) for f in new.functions[name] for c in _blocks(new, f)}
         for function in old.functions[name]:
             for call in _blocks(old, function):
@@ -41,7 +41,7 @@ def apart(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Differenc
 
 def unskipped(old: Side, new: Side) -> Iterator[tuple[Key, Difference]]:
     """Yield the steps by methods that may have been taken before Apex put others in their place, which a GradScaler takes."""
-    for name, _ in changed(old, new):
+    for name in changed(old, new):
         scaled = {
             str(new.labels.of_call(function, event.node))
             for function in new.functions[name]

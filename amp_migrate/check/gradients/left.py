@@ -27,7 +27,7 @@ def divided(
         return
     rewritten = {
         name
-        for name, _ in changed(old, new)
+        for name in changed(old, new)
         if not any(tail(c) == "scale_loss" for f in new.functions[name] for c in f.calls)
     }
     for left in left_scaled(old.program) if rewritten else ():

@@ -74,7 +74,7 @@ def passed(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Differen
     fed: dict[ast.AST, frozenset[int]] = {}
     names: dict[int, Key] = {}
     homes: list[tuple[int, Function]] = []
-    for name, _ in changed(old, new):
+    for name in changed(old, new):
         stays = any(tail(c) == "scale_loss" for f in new.functions[name] for c in f.calls)
         for function in () if stays else old.functions[name]:
             for call, _, by_apex in backwards(old, function):

@@ -45,7 +45,7 @@ def backwards(
 
 def scaled_now(old: Side, new: Side) -> Iterator[tuple[Key, Function, ast.Call, Label]]:
     """Yield the plain backward passes of functions that change, where all of their label are scaled in the new text."""
-    for name, introduced in changed(old, new):
+    for name, introduced in changed(old, new).items():
         now = [found for f in new.functions[name] for found in backwards(new, f, introduced)]
         scaled = {label for _, label, by_scaler in now if by_scaler}
         scaled -= {label for _, label, by_scaler in now if not by_scaler}
@@ -95,6 +95,6 @@ def _steps(
 
 def _named(side: Side, function: Function) -> Iterator[str]:
     """Yield the optimizers that the blocks of Apex in a function name."""
-    for call in dict.fromkeys(p.node for p in side.program.graph(function).points):
-        if isinstance(call, ast.Call) and tail(call) == "scale_loss" and len(call.args) > 1:
+    for call in side.program.graph(function).calls:
+        if tail(call) == "scale_loss" and len(call.args) > 1:
             yield text_of(call.args[1])

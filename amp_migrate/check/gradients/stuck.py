@@ -39,7 +39,7 @@ def stuck(old: Side, new: Side) -> Iterator[tuple[Key, Difference]]:
     told = Told(program, set(_clips(program)), reading)
     stepping = Onward(program, _STEPS, _TRAINS)
     clearing = Onward(program, _CLEARS, _ENDS)
-    for name, _ in changed(old, new):
+    for name in changed(old, new):
         for function in new.functions[name]:
             found: dict[ast.expr, None] = {}
             for tests in _tests(program.graph(function), function, told):

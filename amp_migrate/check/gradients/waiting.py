@@ -6,7 +6,7 @@ import ast
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 
-from amp_migrate.check.events.sides import Key, Side, key, new_names
+from amp_migrate.check.events.sides import Key, Side, changed, key, of_both
 from amp_migrate.check.gradients.scaled import backwards
 from amp_migrate.facts.mark import Mark
 from amp_migrate.facts.paths import path
@@ -95,6 +95,7 @@ def _cleared(objects: Objects) -> dict[ast.AST, frozenset[int]]:
     return found
 
 
+@of_both
 def fed(old: Side, new: Side) -> dict[ast.AST, frozenset[int]]:
     """Return the optimizers of the new text to whose gradients each scaled backward of it adds."""
     same = same_optimizers(old, new)
@@ -106,7 +107,7 @@ def fed(old: Side, new: Side) -> dict[ast.AST, frozenset[int]]:
             for call, label, by_apex in backwards(old, function)
             if by_apex
         }
-        introduced = new_names(old, new, name) if given else frozenset[str]()
+        introduced = changed(old, new).get(name, frozenset())
         for function in new.functions[name] if given else ():
             for call, label, scaled in backwards(new, function, introduced):
                 if scaled and given.get(label):
@@ -114,6 +115,7 @@ def fed(old: Side, new: Side) -> dict[ast.AST, frozenset[int]]:
     return found
 
 
+@of_both
 def same_optimizers(old: Side, new: Side) -> dict[int, int]:
     """Return the optimizers of the new text by those of the old one: made by the same calls, or called the same in a file."""
     made = {maker: number for number, maker in _makers(new)}

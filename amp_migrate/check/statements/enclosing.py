@@ -36,7 +36,7 @@ class _Found:
 def enclosed(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Difference]]:
     """Yield the statements and backward passes of the new text that stand in blocks in which their like did not."""
     alike = Alike(old, new)
-    others = frozenset(name for name, _ in changed(old, new))
+    others = frozenset(changed(old, new))
     others |= old.functions.keys() ^ new.functions.keys()
     of_apex = partial(_is_of_amp, old, others, alike.mentions_apex)
     of_native = partial(_is_of_amp, new, others, alike.mentions_native)

@@ -86,7 +86,7 @@ def _asked(function: Function, call: ast.Call) -> frozenset[str]:
 def reloaded(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Difference]]:
     """Yield what the new text loads a GradScaler from where Apex loaded from nothing alike."""
     was, now = Keys(old, new), Keys(new, old)
-    for name, _ in changed(old, new):
+    for name in changed(old, new):
         had = [given for f, c in was.calls(name, Does.LOAD) for given in was.given(f, c)]
         if not had or any(map(claims.drops, old.functions[name])):
             continue

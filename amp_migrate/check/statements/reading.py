@@ -34,7 +34,7 @@ _GONE = "is gone, and has nothing to do with AMP:"
 def misread(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Difference]]:
     """Yield what differs of the new text, or is gone from the old one, in more than AMP."""
     alike = Alike(old, new)
-    for name, _ in changed(old, new):
+    for name in changed(old, new):
         before, after = old.functions[name], new.functions[name]
         pair = _Pair(old, alike, before, after, claims)
         yield from pair.misread()

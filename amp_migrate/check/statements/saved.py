@@ -58,7 +58,7 @@ def saved_apart(
     """Yield what saves or loads the state of a GradScaler that is made for that alone, or is made anew then."""
     apart = [
         found
-        for name, introduced in changed(old, new)
+        for name, introduced in changed(old, new).items()
         for found in _apart(new, new.functions[name], introduced)
     ]
     if apart:

@@ -40,7 +40,7 @@ _EVENTS = (Does.STEP, Does.CLEAR, Does.READ, Does.LOAD, Does.SAVE)
 def moved(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Difference]]:
     """Yield what runs more or less often in the new text than in the old one, by the tests around it."""
     alike = Alike(old, new)
-    for name, introduced in changed(old, new):
+    for name, introduced in changed(old, new).items():
         before, after = old.functions[name], new.functions[name]
         if len(before) == len(after) == 1 and not claims.drops(before[0]):
             pair = _Pair(old, new, before[0], after[0], introduced, claims, alike)

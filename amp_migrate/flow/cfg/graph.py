@@ -56,6 +56,11 @@ class Graph:
         found = self._at.get(node, ())
         return tuple(p for p in found if kind is None or p.kind is kind)
 
+    @cached_property
+    def calls(self) -> tuple[ast.Call, ...]:
+        """The calls of the body, each once."""
+        return tuple(node for node in self._at if isinstance(node, ast.Call))
+
     def nearest_before(self, node: ast.AST, stops: Callable[[Point], bool]) -> list[Point]:
         """Return the points that may be the last of their sort before a node runs, going back from it."""
         return self._back(node, self._sources, stops)

@@ -39,10 +39,7 @@ class Gradients:
         for function in begun:
             if key(function) in own or scales(self.new, function):
                 continue
-            for point in self.new.program.graph(function).points:
-                call = point.node
-                if not isinstance(call, ast.Call):
-                    continue
+            for call in self.new.program.graph(function).calls:
                 if not takes_gradients(project, function.module, call):
                     continue
                 if native.at(function, call, begun[function]) is Casts.ON:

@@ -43,11 +43,8 @@ class Unpatched:
         for function in begun:
             if key(function) not in names or scales(self.new, function):
                 continue
-            for point in self.new.program.graph(function).points:
-                call = point.node
-                if not isinstance(call, ast.Call) or not self._after.is_one(function.module, call):
-                    continue
-                if _at(function, call) in left:
+            for call in self.new.program.graph(function).calls:
+                if self._after.is_one(function.module, call) and _at(function, call) in left:
                     if native.at(function, call, begun[function]) is Casts.ON:
                         yield differs(CAST, (key(function), ast.unparse(call)), call)
 

@@ -27,7 +27,7 @@ def answered(
 ) -> Iterator[tuple[Key, Difference]]:
     """Yield what a function of the new text returns in every run that Apex was asked by, where a flag decided in the old one."""
     asked = frozenset(f for where, test in _tests(old, every) for f in _behind(old, where, test))
-    for name, _ in changed(old, new) if asked else ():
+    for name in changed(old, new) if asked else ():
         before = [f for f in old.functions[name] if f in asked and not claims.drops(f)]
         for one, other in zip(before, new.functions[name], strict=False):
             had = {answer for answer, _ in _answers(old, one, installed(old.project, one))}
