@@ -82,8 +82,9 @@ def creations(unit: Unit, function: Function, sites: list[Site]) -> list[Creatio
     if not making:
         return casting
     if len(making) == 1 or _sequential(making):
-        either = _choice(function, sites) if casting else None
-        if either is not None and _alike(unit, sites):  # a run that only infers asks it as well
+        either = _choice(sites) if casting else None
+        always = either is not None and _always_runs(function, either)
+        if always and _alike(unit, sites):  # a run that only infers asks it as well
             return [_creation(unit, making[0], uses, function, either)]
         first = _creation(unit, making[0], uses, function)
         if len(making) == 1 and _asks_anew(unit, first):
@@ -97,10 +98,10 @@ def creations(unit: Unit, function: Function, sites: list[Site]) -> list[Creatio
         )
         anew = [replace(creation, shared=False) for creation in again]
         return [_in_place(unit, first.site, always=False) if later else first, *anew, *casting]
-    choice = _guarded_choice(making)
+    choice = _choice(making)
     if choice is not None and _alike(unit, making):
         return [_creation(unit, making[0], uses, function, choice), *casting]
-    made = _choice(function, making) is not None and function.name == "__init__"
+    made = choice is not None and _always_runs(function, choice) and function.name == "__init__"
     return [*(_in_place(unit, site, made) for site in making), *casting]
 
 
@@ -164,18 +165,17 @@ def _asks_anew(unit: Unit, made: Creation) -> bool:
     return begins and not of_new_objects(project, function)
 
 
-def _choice(function: Function, sites: list[Site]) -> ast.If | None:
-    """Return the test of which every arm holds one of some initializes, where it always runs."""
-    top, tree = _guarded_choice(sites), sites[0].module.tree
-    always = top is not None and tree.holder(top) is (function.node or tree.module)
-    return top if always else None
-
-
-def _guarded_choice(sites: list[Site]) -> ast.If | None:
-    """Return the test of which every arm holds one of some initializes, whether it always runs or not."""
+def _choice(sites: list[Site]) -> ast.If | None:
+    """Return the test of which every arm holds one of some initializes."""
     tree = sites[0].module.tree
     top = children_of(tree, [site.statement for site in sites])[0]
     return top if isinstance(top, ast.If) and is_exhaustive(top, sites) else None
+
+
+def _always_runs(function: Function, test: ast.If) -> bool:
+    """Tell whether a test stands in no branch or loop of its function."""
+    tree = function.module.tree
+    return tree.holder(test) is (function.node or tree.module)
 
 
 def is_exhaustive(node: ast.If, sites: list[Site]) -> bool:

@@ -39,7 +39,7 @@ from amp_migrate.training.events import Event
 
 _course, _visits, _turns = once(Course), once(Visits), once(Turns)
 _counters, _stores, _aliases = once(Counters), once(Stores), once(Aliases)
-_meanings = once(Meanings)
+_given, _meanings = once(Given), once(Meanings)
 
 
 class Memory:
@@ -61,7 +61,7 @@ class Memory:
         self.handed = handed_of(program)
         self.counters = _counters(program)
         self._meanings = _meanings(program)
-        self._given = Given(program.project, self.handed)
+        self._given = _given(program)
         self._stores = _stores(program.project)
         self._aliases = _aliases(program.project)
         self._project = program.project

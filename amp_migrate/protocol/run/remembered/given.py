@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from amp_migrate.facts.below import every
 from amp_migrate.flow.assumption import Assumption, Known, Value
 from amp_migrate.flow.evaluate import evaluate, value_of
-from amp_migrate.project import Function, Project
-from amp_migrate.protocol.calls.handed import Handed
+from amp_migrate.project import Function
+from amp_migrate.protocol.calls.handed import handed_of
+from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.flags.whole import is_whole
 
 _ONE = Known(1)
@@ -19,9 +20,9 @@ _ONE = Known(1)
 class Given:
     """Knows the bools, strings and None that a call gives, and the 1 that a function counts by."""
 
-    def __init__(self, project: Project, handed: Handed) -> None:
-        self._project = project
-        self._handed = handed
+    def __init__(self, program: Program) -> None:
+        self._project = program.project
+        self._handed = handed_of(program)
 
     def constants(self, call: ast.Call, callee: Function) -> Iterator[tuple[str, Value]]:
         """Yield the parameters of a function that a call, or a default, gives a constant for, and those constants."""
