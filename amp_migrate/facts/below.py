@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Iterator, Mapping
+from typing import TypeVar
 
+E = TypeVar("E", bound=ast.expr)
 _PLAIN = frozenset(
     {
         *("id", "attr", "arg", "ctx", "op", "ops", "kind", "type_comment", "level", "module"),
@@ -61,6 +64,11 @@ def every(node: ast.AST) -> Iterator[ast.AST]:
                 queue += value
             elif value is not None:
                 add(value)
+
+
+def with_parts(node: E, parts: Mapping[ast.AST, ast.expr]) -> E:
+    """Return a copy of an expression with others in place of some of its parts, and nothing in place of parts of those."""
+    return copy.deepcopy(node, {id(part): other for part, other in parts.items()})
 
 
 def blocks(stmt: ast.stmt) -> list[list[ast.stmt]]:

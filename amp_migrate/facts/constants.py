@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-import copy
 import operator
 import re
 from collections.abc import Callable
+
+from amp_migrate.facts.below import with_parts
 
 _OPERATORS = {
     ast.Add: operator.add,
@@ -71,16 +72,16 @@ def string_start(node: ast.AST | None) -> str:
 
 def filled(node: ast.expr, constant: Callable[[ast.expr], ast.Constant | None]) -> ast.expr:
     """Return an expression with the constants that its names and attributes stand for in their place."""
-    known: dict[int, ast.Constant] = {}
+    known: dict[ast.AST, ast.expr] = {}
     waiting: list[ast.AST] = [node]
     while waiting:
         part = waiting.pop()
         if isinstance(part, ast.Name | ast.Attribute | ast.Subscript):
             found = constant(part)
-            known |= {id(part): found} if found is not None else {}
+            known |= {part: found} if found is not None else {}
         else:
             waiting += ast.iter_child_nodes(part)
-    return copy.deepcopy(node, dict(known)) if known else node
+    return with_parts(node, known) if known else node
 
 
 def may_be(node: ast.AST, text: str) -> bool:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
 
+from amp_migrate.facts.below import E, every, with_parts
 from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import path
 from amp_migrate.facts.scopes import ScopeNode, Scopes, assigned
 
-E = TypeVar("E", bound=ast.expr)
 _NAMESPACES = frozenset({"types.SimpleNamespace", "argparse.Namespace"})
 _Key = tuple[type[ast.expr], object]
 
@@ -194,22 +192,5 @@ def _attributes(cls: ast.ClassDef) -> dict[object, ast.expr] | None:
 
 def put_in(node: E, given: Mapping[str, ast.expr]) -> E:
     """Return a copy of an expression with what is given in place of names."""
-    found: E = _PutIn(given).visit(copy.deepcopy(node))
-    return found
-
-
-class _PutIn(ast.NodeTransformer):
-    """Puts something into a node once, at however many places that stands: nothing goes into what was put in."""
-
-    def __init__(self, given: Mapping[str, ast.expr]) -> None:
-        self._given = given
-        self._done: dict[int, ast.AST] = {}
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return self._given.get(node.id, node)
-
-    def generic_visit(self, node: ast.AST) -> ast.AST:
-        if id(node) in self._done:
-            return node
-        self._done[id(node)] = node
-        return super().generic_visit(node)
+    names = (n for n in every(node) if isinstance(n, ast.Name) and n.id in given)
+    return with_parts(node, {name: given[name.id] for name in names})

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 import builtins
-import copy
 from collections.abc import Iterator
 
-from amp_migrate.facts.below import every
+from amp_migrate.facts.below import every, with_parts
 from amp_migrate.facts.paths import YIELDS, argument, arguments_of, is_super, tail, walk
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import Function, Module, Project
@@ -87,13 +86,13 @@ def operands(module: Module, node: ast.BinOp | ast.AugAssign) -> list[ast.expr]:
 
 def spelt_out(module: Module, node: ast.expr, within: frozenset[str] = frozenset()) -> ast.expr:
     """Return an expression with what its variables are tested for, where they are bound once; not those it stands `within`."""
-    known: dict[int, ast.expr] = {}
+    known: dict[ast.AST, ast.expr] = {}
     for part in every(node):
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and part.id not in within:
             value = module.scopes.only_value(part)
             if isinstance(value, _TESTS):
-                known[id(part)] = spelt_out(module, value, within | {part.id})
-    return copy.deepcopy(node, known) if known else node
+                known[part] = spelt_out(module, value, within | {part.id})
+    return with_parts(node, known) if known else node
 
 
 def unpacked(project: Project, module: Module, binding: ast.AST) -> list[ast.expr]:

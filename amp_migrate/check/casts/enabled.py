@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-import copy
 from functools import cached_property
 
 from amp_migrate.check.apex.assumed import guards
 from amp_migrate.check.apex.facts import Facts
 from amp_migrate.check.casts.conditions.unbound import Unbound
-from amp_migrate.facts.below import every
+from amp_migrate.facts.below import every, with_parts
 from amp_migrate.facts.paths import argument, tail, variables
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.facts.variables import put_in
@@ -170,10 +169,10 @@ class Enabled:
             for part in every(node)
             if isinstance(part, ast.Call | ast.Attribute)
         }
-        known = {call: ast.Constant(truth) for call, truth in asked.items() if truth is not None}
-        if not known:
-            return node
-        return copy.deepcopy(node, {id(call): value for call, value in known.items()})
+        known: dict[ast.AST, ast.expr] = {
+            part: ast.Constant(truth) for part, truth in asked.items() if truth is not None
+        }
+        return with_parts(node, known) if known else node
 
     def _given_by(self, node: ast.Call | ast.Attribute) -> bool | None:
         """Return what a scaler says of which methods or properties tell alone whether it is on."""

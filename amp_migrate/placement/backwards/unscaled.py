@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Kind
-from amp_migrate.facts.below import every
+from amp_migrate.facts.below import every, with_parts
 from amp_migrate.facts.paths import path
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.condition import Condition
@@ -45,7 +44,7 @@ def runs_on(unit: Unit, condition: Condition, backward: Backward, *, instead: bo
 def _as_initialized(unit: Unit, function: Function, test: ast.expr) -> ast.expr:
     """Return a test by the names that an initialize sees what it reads by, where it holds the same under others."""
     values, here = unit.project.values, dict(_paths(function))
-    known: dict[int, ast.expr] = {}
+    known: dict[ast.AST, ast.expr] = {}
     for part in every(test):
         text = path(part)
         held = values.sources(function.module, here[text]) if text in here else frozenset()
@@ -54,8 +53,8 @@ def _as_initialized(unit: Unit, function: Function, test: ast.expr) -> ast.expr:
                 continue
             for named, other in _paths(site.function):
                 if named != text and values.sources(site.module, other) == held:
-                    known[id(part)] = ast.parse(named, mode="eval").body
-    return copy.deepcopy(test, known) if known else test
+                    known[part] = ast.parse(named, mode="eval").body
+    return with_parts(test, known) if known else test
 
 
 def _paths(function: Function) -> Iterator[tuple[str, ast.expr]]:

@@ -143,7 +143,7 @@ def _given_back(unit: Unit, node: ast.expr) -> ast.expr:
         path(item) not in ("staticmethod", "classmethod") for item in callees[0].node.decorator_list
     ):
         return node
-    return put_in(copy.deepcopy(body[0].value), unit.project.given(node, callees[0]))
+    return put_in(body[0].value, unit.project.given(node, callees[0]))
 
 
 def _is_more(unit: Unit, site: Site, plain: ast.expr) -> bool:

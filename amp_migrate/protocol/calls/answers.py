@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Mapping
 
-from amp_migrate.facts.below import every
+from amp_migrate.facts.below import every, with_parts
 from amp_migrate.facts.paths import path
 from amp_migrate.facts.variables import put_in
 from amp_migrate.project import Function, Project
@@ -32,22 +31,19 @@ class Answers:
 
     def _answered(self, test: ast.expr, deepest: int) -> ast.expr:
         calls = [n for n in every(test) if isinstance(n, ast.Call)] if deepest else []
-        found: dict[ast.expr, ast.expr] = {
+        found: dict[ast.AST, ast.expr] = {
             call: answer for call in calls if (answer := self._answer(call, deepest))
         }
         found |= self._numbers(test)
-        if not found:
-            return test
-        places = {(n.lineno, n.col_offset, n.end_col_offset): a for n, a in found.items()}
-        return _Put(places).put(test)
+        return with_parts(test, found) if found else test
 
-    def _numbers(self, test: ast.expr) -> dict[ast.expr, ast.expr]:
+    def _numbers(self, test: ast.expr) -> dict[ast.AST, ast.expr]:
         """Return the constants of files and classes in a test that counts, each with its number, but for what it counts by."""
         counts = [n for n in every(test) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod)]
         by = {path(part) for n in counts for part in every(n.right)}
         named = (n for n in every(test) if isinstance(n, ast.Name | ast.Attribute))
         parts = [n for n in named if path(n) not in by]
-        found: dict[ast.expr, ast.expr] = {}
+        found: dict[ast.AST, ast.expr] = {}
         for part in parts if counts else ():
             function = self._function(part)
             if function is None or _is_local(function, part):
@@ -88,24 +84,6 @@ class Answers:
         if callee.receiver is not None and held is not None and path(held) is not None:
             given[callee.receiver] = held
         return given
-
-
-class _Put(ast.NodeTransformer):
-    """Puts expressions in place of others, by where these stand."""
-
-    def __init__(self, places: Mapping[tuple[int, int, int | None], ast.expr]) -> None:
-        self._places = places
-
-    def put(self, test: ast.expr) -> ast.expr:
-        found = self.visit(copy.deepcopy(test))
-        assert isinstance(found, ast.expr)
-        return found
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        if not isinstance(node, ast.Call | ast.Name | ast.Attribute):
-            return super().visit(node)  # type: ignore[no-any-return]
-        answer = self._places.get((node.lineno, node.col_offset, node.end_col_offset))
-        return answer if answer is not None else self.generic_visit(node)
 
 
 def _is_local(function: Function, node: ast.expr) -> bool:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import pairwise
 
-from amp_migrate.facts.below import every
+from amp_migrate.facts.below import every, with_parts
 from amp_migrate.facts.paths import path, same
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.flow.assumption import NOTHING, Assumption
@@ -163,14 +162,14 @@ def _by_attributes(maker: Function, asked: ast.expr) -> ast.expr | None:
             value = assigned(maker.module.tree, node)
             if isinstance(value, ast.Name):
                 kept.setdefault(value.id, ast.Attribute(node.value, node.attr, ast.Load()))
-    by_name: dict[int, ast.expr] = {}
+    by_name: dict[ast.AST, ast.expr] = {}
     for part in every(asked):
         if isinstance(part, ast.Name) and not maker.is_receiver(part):
             bound = maker.module.scopes.bound(part)
             if part.id not in kept or not all(isinstance(b, ast.arg) for b in bound):
                 return None
-            by_name[id(part)] = kept[part.id]
-    return copy.deepcopy(asked, by_name)
+            by_name[part] = kept[part.id]
+    return with_parts(asked, by_name)
 
 
 def _attributes(node: ast.expr) -> set[str]:

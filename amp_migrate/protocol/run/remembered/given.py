@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator
 
-from amp_migrate.facts.below import every
+from amp_migrate.facts.below import every, with_parts
 from amp_migrate.flow.assumption import Assumption, Known, Value
 from amp_migrate.flow.evaluate import evaluate, value_of
 from amp_migrate.project import Function
@@ -37,12 +36,12 @@ class Given:
 
     def outcome(self, function: Function, test: ast.expr, known: Assumption) -> bool | None:
         """Return how a test comes out that asks for remainders of whole numbers by 1; None for any other."""
-        found: dict[int, ast.expr] = {
-            id(part): ast.Constant(0)
+        found: dict[ast.AST, ast.expr] = {
+            part: ast.Constant(0)
             for part in _remainders(test)
             if value_of(part.right, known) == _ONE and is_whole(self._project, function, part.left)
         }
-        return evaluate(copy.deepcopy(test, found), known) if found else None
+        return evaluate(with_parts(test, found), known) if found else None
 
 
 def _counts_by(function: Function, name: str) -> bool:
