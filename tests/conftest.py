@@ -16,7 +16,7 @@ LONGEST = {"generated", "test_breaches.py", "test_examples.py"}
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let the tests of a fixture case in one module come one after the other: they share what one run says.
+    """Let the tests of a fixture case, or of a training, in one module come one after the other: they share what one run says.
 
     The longest come first, as one of them at the end leaves a core idle.
     """
@@ -26,8 +26,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _shared(item: pytest.Item) -> tuple[str, str]:
-    case = item.callspec.params.get("case") if hasattr(item, "callspec") else None
-    return str(item.path), str(getattr(case, "name", item.nodeid))
+    given = item.callspec.params if hasattr(item, "callspec") else {}
+    return str(item.path), str(
+        getattr(given.get("case", given.get("training")), "name", item.nodeid)
+    )
 
 
 @pytest.fixture(autouse=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import pytest
 from check.brought.asked_by_call import ASKED_BY_CALL
 from check.brought.backwards import BACKWARDS
@@ -113,6 +115,7 @@ from check.trainings.stepped import STEPPED, UNCLAIMED
 from amp_migrate.check.events.claims import Claim, Claims
 from amp_migrate.check.training import Judge, Objection
 from amp_migrate.facts.tree import Tree
+from amp_migrate.processes import without_collector
 from amp_migrate.project import build
 
 EVERY = (
@@ -133,11 +136,18 @@ EVERY = (
 )  # fmt: skip
 
 
+@lru_cache(maxsize=2)
+def _judge(texts: tuple[tuple[str, str], ...]) -> Judge:
+    """Return the judge of some old texts, which a run asks about one attempt after another as well."""
+    before = {path: Tree(path, text) for path, text in texts}
+    return Judge(before, build(before))
+
+
 def _objections(training: Training, after: dict[str, str]) -> list[Objection]:
-    before = {path: Tree(path, text) for path, text in training.before.items()}
     claims = Claims(tuple(Claim(*claim) for claim in training.claims))
     changed = {path: text for path, text in after.items() if text != training.before[path]}
-    return Judge(before, build(before)).judged(changed, claims).objections
+    with without_collector():
+        return _judge(tuple(training.before.items())).judged(changed, claims).objections
 
 
 @pytest.mark.parametrize("training", EVERY, ids=lambda t: t.name)

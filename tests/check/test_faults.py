@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 from equivalence.faults import FAULTS, Fault
 from equivalence.programs import apex_program, native_program
@@ -15,22 +17,18 @@ _TOLD = Claims((Claim(STEPS, "train.py", 34, 34, is_note=True),))
 """The one difference of the programs that a rule speaks of: each optimizer skips by itself."""
 
 
+@cache
+def _judge() -> Judge:
+    before = {"train.py": Tree("train.py", apex_program("mlp"))}
+    return Judge(before, build(before))
+
+
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.name)
 def test_a_fault_is_refused(fault: Fault) -> None:
     """Every fault is refused."""
-    before = {"train.py": Tree("train.py", apex_program("mlp"))}
-    found = (
-        Judge(before, build(before))
-        .judged({"train.py": fault.seed(native_program("mlp"))}, _TOLD)
-        .objections
-    )
-    assert found
+    assert _judge().judged({"train.py": fault.seed(native_program("mlp"))}, _TOLD).objections
 
 
 def test_the_migration_without_a_fault_passes() -> None:
     """Nothing is said of the program that the faults are seeded into."""
-    before = {"train.py": Tree("train.py", apex_program("mlp"))}
-    assert (
-        Judge(before, build(before)).judged({"train.py": native_program("mlp")}, _TOLD).objections
-        == []
-    )
+    assert _judge().judged({"train.py": native_program("mlp")}, _TOLD).objections == []
