@@ -11,6 +11,8 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from subprocess import CompletedProcess
+from types import SimpleNamespace
 from typing import NoReturn
 
 import fork_server
@@ -18,13 +20,19 @@ import pytest
 import torch
 import torch._dynamo  # imported by the first optimizer; in the server once for all trials
 
-import amp_migrate.equivalence.capture.session  # what every trial needs, so too
-import amp_migrate.equivalence.reference.modules  # noqa: F401
+import amp_migrate.check.training  # what every trial and migration needs, so too
+import amp_migrate.equivalence.capture.session
+import amp_migrate.equivalence.reference.modules
+import amp_migrate.plan.planner
+import amp_migrate.rewrite
+import amp_migrate.run  # noqa: F401
+from amp_migrate.commands.cli import main as codemod
 from amp_migrate.equivalence import reference
 from amp_migrate.equivalence.capture.config import CaptureConfig
 from amp_migrate.equivalence.capture.standins import cudapolicy
 from amp_migrate.equivalence.capture.start import start
 from amp_migrate.equivalence.runs import launch as launching
+from amp_migrate.equivalence.runs import workspace
 from amp_migrate.equivalence.runs.launch import Launch, Progress
 from amp_migrate.equivalence.runs.records import Run, read_folder
 from amp_migrate.equivalence.runs.runner import Runner
@@ -77,8 +85,36 @@ class ForkedRunner(Runner):
 
 @pytest.fixture
 def forked_launches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let ``python train.py`` of a verification be a fork of this process: a launch takes seconds to import torch."""
+    """Let ``python train.py`` of a verification, and the codemod there, be forks of a process that has imported all."""
     monkeypatch.setattr(launching, "_execute", _execute)
+    monkeypatch.setattr(workspace, "subprocess", SimpleNamespace(run=_migrated))
+
+
+def _migrated(command: list[str], **_: object) -> CompletedProcess[str]:
+    """Do what `subprocess.run` does for ``python -m amp_migrate``, without a new interpreter."""
+    assert command[1:3] == ["-m", "amp_migrate"]
+    with tempfile.TemporaryDirectory() as folder:
+        out, err = Path(folder, "out"), Path(folder, "err")
+        code = fork_server.call(_migrate, Path.cwd(), command[3:], out, err)
+        said = (path.read_text(encoding="utf-8") for path in (out, err))
+        return CompletedProcess(command, code, *said)
+
+
+def _migrate(root: Path, arguments: list[str], out: Path, err: Path) -> NoReturn:
+    """Run the codemod as a fresh interpreter would, and never return."""
+    os.chdir(root)
+    for number, path in ((1, out), (2, err)):
+        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT), number)
+    sys.stdout, sys.stderr = (os.fdopen(number, "w", closefd=False) for number in (1, 2))
+    code = 1
+    try:
+        codemod(arguments)
+    except SystemExit as stop:
+        code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
 
 
 def _execute(

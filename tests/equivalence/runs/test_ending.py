@@ -118,6 +118,7 @@ def test_advice_for_missing_modules(tmp_path: Path) -> None:
     assert "pip install" not in advice(crash(missing="apex.contrib.nowhere"), asked)
 
 
+@pytest.mark.usefixtures("forked_launches")
 @pytest.mark.parametrize(
     ("source", "absent"),
     [
@@ -239,6 +240,7 @@ def test_the_command_that_explains_can_be_typed(
     assert click.unstyle(shown) == shown
 
 
+@pytest.mark.usefixtures("forked_launches")
 def test_letters_are_explained_below_the_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

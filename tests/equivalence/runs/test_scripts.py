@@ -331,6 +331,7 @@ def test_hidden_sitecustomize_still_runs(tmp_path: Path, monkeypatch: pytest.Mon
     assert len(launched(tmp_path, source).steps) == 4
 
 
+@pytest.mark.usefixtures("forked_launches")
 def test_shims_workers_and_synthetic_data(tmp_path: Path) -> None:
     """Missing data sets are stood in for, by hand and built in, and workers can be switched off."""
     (tmp_path / "stand.py").write_text("class Data(list):\n    pass\n", encoding="utf-8")
