@@ -7,6 +7,7 @@ import os
 import weakref
 from pathlib import Path
 
+import fork_server
 import pytest
 from shell_support import amp_migrate
 
@@ -86,14 +87,15 @@ def _refuse_two(number: int) -> int:
 
 def test_what_is_made_without_the_collector_can_be_collected_later() -> None:
     """Objects that hold each other are no leak for who calls the library."""
+    assert fork_server.call(_collect_later) == 0
 
-    class Held:
-        me: object = None
 
+def _collect_later() -> None:
+    gc.unfreeze()
+    gc.enable()
     frozen = gc.get_freeze_count()
     with without_collector():
-        held = Held()
-        held.me = held
+        held = _Circle()
         alive = weakref.ref(held)
         del held
         assert alive() is not None
@@ -103,9 +105,14 @@ def test_what_is_made_without_the_collector_can_be_collected_later() -> None:
     assert alive() is None
 
 
-def test_runs_in_one_process_leave_no_garbage_for_good(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_in_one_process_leave_no_garbage_for_good() -> None:
     """What a run leaves in circles is collected when there were runs enough for that to take little of their time."""
-    monkeypatch.setattr(processes, "_garbage", processes._Garbage())
+    assert fork_server.call(_run_often) == 0
+
+
+def _run_often() -> None:
+    gc.unfreeze()
+    gc.enable()
     left: list[weakref.ref[_Circle]] = []
     for _ in range(processes._RUNS + 1):
         with without_collector():
