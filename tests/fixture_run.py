@@ -7,6 +7,7 @@ import runpy
 import sys
 import tempfile
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +44,17 @@ class Mode:
 
 def run(files: dict[str, str], script: str, argv: tuple[str, ...], mode: Mode, apex: bool) -> str:
     """Run `script` of a project and return what it prints, and the exception that ended it, if any."""
+    return _printed(tuple(files.items()), script, argv, mode, apex)
+
+
+@lru_cache(maxsize=32)
+def _printed(
+    files: tuple[tuple[str, str], ...], script: str, argv: tuple[str, ...], mode: Mode, apex: bool
+) -> str:
+    """Return what a program prints, which is the same each time: the tests of a fixture ask for it together."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        for name, text in files.items():
+        for name, text in files:
             path = root / "project" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from amp_migrate.engine import migrate
+from amp_migrate.outcome import Result
 from amp_migrate.settings import Settings
 from amp_migrate.source.file import Source
 
@@ -18,6 +19,7 @@ else:
 
 ROOT = Path(__file__).resolve().parent.parent / "fixtures"
 _ELSEWHERE = ("headline", "enable")
+FIXES_ALONE = Settings(only_fixes=True, api="torch.cuda.amp")
 USUAL_OVERFLOW = 3
 """The backward whose gradients overflow, unless a fixture says otherwise."""
 
@@ -112,9 +114,17 @@ def with_library(case: Case) -> Case:
 def only_fixes(case: Case) -> dict[str, str]:
     """Return the Apex program of a case with its mistakes corrected, as ``--only-fixes`` writes it."""
     own = {name: text for name, text in case.before.items() if name not in case.library}
-    sources = [Source.from_bytes(name, text.encode()) for name, text in own.items()]
-    outcomes = migrate(sources, Settings(only_fixes=True, api="torch.cuda.amp")).outcomes
-    return case.before | {o.path: o.before.text if o.after is None else o.after for o in outcomes}
+    return case.before | {
+        o.path: o.before.text if o.after is None else o.after
+        for o in fixed_alone(tuple(own.items())).outcomes
+    }
+
+
+@lru_cache(maxsize=4)
+def fixed_alone(texts: tuple[tuple[str, str], ...]) -> Result:
+    """Return what ``--only-fixes`` says about texts; the tests of a fixture ask for it one after the other."""
+    sources = [Source.from_bytes(name, text.encode()) for name, text in texts]
+    return migrate(sources, FIXES_ALONE)
 
 
 def _files(folder: Path, side: str) -> dict[str, str]:

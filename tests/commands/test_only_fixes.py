@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from fixture_support import Case, cases
+from fixture_support import FIXES_ALONE, Case, cases, fixed_alone
 from shell_support import APEX_PROGRAM, amp_migrate
 
 from amp_migrate.engine import migrate, unstable
@@ -92,9 +92,6 @@ def test_rules_can_be_chosen_but_not_all_switched_off(folder: Path) -> None:
     assert (folder / "a.py").read_text() == APEX_PROGRAM
 
 
-ALONE = Settings(only_fixes=True, api="torch.cuda.amp")
-
-
 # Apex itself enters the block elsewhere; the migration has no block.
 LEFT_ALONE = {"fixes/step_while_a_block_is_entered"}
 
@@ -106,26 +103,26 @@ def _fixed_by_migration(case: Case) -> set[str]:
 # Of the many without a mistake every fourth.
 _WITHOUT = [case.name for case in cases() if not _fixed_by_migration(case)]
 _THINNED = frozenset(_WITHOUT[::4])
-HELD = [case for case in cases() if _fixed_by_migration(case) or case.name in _THINNED]
+HELD = [
+    case
+    for case in cases()
+    if not case.args and (_fixed_by_migration(case) or case.name in _THINNED)
+]
 
 
-@pytest.mark.parametrize("group", sorted({case.name.partition("/")[0] for case in HELD}))
-def test_fixtures_get_the_fixes_of_their_migration(group: str) -> None:
+@pytest.mark.parametrize("case", HELD, ids=lambda case: case.name)
+def test_fixtures_get_the_fixes_of_their_migration(case: Case) -> None:
     """The same rules fix with and without the migration; nothing else changes, and nothing twice."""
-    for case in HELD:
-        if case.name.partition("/")[0] != group or case.args:
-            continue
-        sources = [Source.from_bytes(n, t.encode()) for n, t in case.before.items()]
-        alone = migrate(sources, ALONE)
-        whole = _fixed_by_migration(case)
-        if case.name in LEFT_ALONE:
-            left = {f.code for f in alone.plan.findings() if f.status is Status.LEFT}
-            assert whole <= left, case.name
-            whole = set()
-        changed = any(outcome.after is not None for outcome in alone.outcomes)
-        assert _fixed(alone) == whole, case.name
-        assert changed == bool(alone.tally.fixed), case.name
-        assert not changed or unstable(alone, ALONE) == [], case.name
+    alone = fixed_alone(tuple(case.before.items()))
+    whole = _fixed_by_migration(case)
+    if case.name in LEFT_ALONE:
+        left = {f.code for f in alone.plan.findings() if f.status is Status.LEFT}
+        assert whole <= left
+        whole = set()
+    changed = any(outcome.after is not None for outcome in alone.outcomes)
+    assert _fixed(alone) == whole
+    assert changed == bool(alone.tally.fixed)
+    assert not changed or unstable(alone, FIXES_ALONE) == []
 
 
 def _fixed(result: Result) -> set[str]:
@@ -153,9 +150,10 @@ WRITTEN_ONCE = {"fixes/clip_every_micro_batch_where_amp_is_on"}
 @pytest.mark.parametrize("case", FIXED, ids=[case.name for case in FIXED])
 def test_migrating_afterwards_is_migrating_at_once(case: Case) -> None:
     """The fixes first and the migration then lead to the same text, or to its lines in another order."""
-    fixed = _files(case.before, Settings(only_fixes=True, api="torch.cuda.amp"))
+    fixed = _files(fixed_alone(tuple(case.before.items())))
     assert fixed != case.before
-    after = _files(fixed, Settings(api="torch.cuda.amp"))
+    sources = [Source.from_bytes(name, text.encode()) for name, text in fixed.items()]
+    after = _files(migrate(sources, Settings(api="torch.cuda.amp")))
     assert (after == case.after) is (case.name not in ELSEWHERE | WRITTEN_ONCE)
     if case.name in WRITTEN_ONCE:
         assert {*_lines(after)[case.run]} == {*_lines(case.after)[case.run]} - {"else:"}
@@ -167,7 +165,6 @@ def _lines(files: dict[str, str]) -> dict[str, list[str]]:
     return {name: sorted(map(str.strip, text.split("\n"))) for name, text in files.items()}
 
 
-def _files(files: dict[str, str], settings: Settings) -> dict[str, str]:
-    result = migrate([Source.from_bytes(n, t.encode()) for n, t in files.items()], settings)
+def _files(result: Result) -> dict[str, str]:
     assert [o.failed for o in result.outcomes if o.failed] == []
     return {o.path: o.before.text if o.after is None else o.after for o in result.outcomes}

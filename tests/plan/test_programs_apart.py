@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Mapping
 
 import pytest
 from fixture_support import cases
@@ -11,7 +11,7 @@ from amp_migrate.engine import migrate
 from amp_migrate.settings import Settings
 from amp_migrate.source.file import Source
 
-_SINGLE = {c.name: c.before["before.py"] for c in cases() if list(c.before) == ["before.py"]}
+_CASES = {c.name: c for c in cases() if list(c.before) == ["before.py"]}
 _AWAITING = {"refused/class_alone"}
 """What is left as nothing in the files given initializes Apex: any program beside it may be the one that does."""
 _KNOWN = (
@@ -24,7 +24,7 @@ _KNOWN = (
 
 def _pairs() -> list[tuple[str, str]]:
     """Return pairs of fixtures, each of another part of the names in order."""
-    names = sorted(_SINGLE.keys() - _AWAITING)
+    names = sorted(_CASES.keys() - _AWAITING)
     half = len(names) // 2
     return [*_KNOWN, *zip(names[:half:12], names[half::12], strict=False)]
 
@@ -32,12 +32,22 @@ def _pairs() -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("one", "other"), _pairs())
 def test_two_programs_in_one_folder(one: str, other: str) -> None:
     """Neither changes what is written of the other one."""
-    beside = _written(("one.py", one), ("other.py", other))
-    assert beside == _written(("one.py", one)) | _written(("other.py", other))
+    beside = _written({"one.py": one, "other.py": other})
+    assert beside == {"one.py": _alone(one), "other.py": _alone(other)}
 
 
-@cache
-def _written(*programs: tuple[str, str]) -> dict[str, str | None]:
-    sources = [Source.from_bytes(path, _SINGLE[name].encode()) for path, name in programs]
+def _alone(name: str) -> str | None:
+    """Return what is written of a program alone, which is the text of its fixture but for options."""
+    case = _CASES[name]
+    if case.args:
+        return _written({"before.py": name})["before.py"]
+    return case.after["before.py"] if case.changed else None
+
+
+def _written(programs: Mapping[str, str]) -> dict[str, str | None]:
+    sources = [
+        Source.from_bytes(path, _CASES[name].before["before.py"].encode())
+        for path, name in programs.items()
+    ]
     outcomes = migrate(sources, Settings()).outcomes
     return {outcome.path: outcome.after for outcome in outcomes}
