@@ -53,6 +53,11 @@ class Term:
         return Term(self.text, kept, self.bound)
 
 
+def term_of_name(name: str, text: str = "{}") -> Term:
+    """Return the term of which object a name holds, or of what a text says of it: ``off(x)``."""
+    return Term(text.format(name), frozenset({Operand(name, Aspect.BINDING)}))
+
+
 _NEGATED = {ast.NotEq: ast.Eq, ast.IsNot: ast.Is, ast.NotIn: ast.In}
 _ASKING = {"isinstance", "issubclass", "callable"}
 """Builtins whose answer depends on which objects they get, not on what is inside of them."""

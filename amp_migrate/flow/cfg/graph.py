@@ -61,13 +61,17 @@ class Graph:
         """The calls of the body, each once."""
         return tuple(node for node in self._at if isinstance(node, ast.Call))
 
+    def stores(self, name: str) -> list[Point]:
+        """Return the points that store into a name."""
+        return self._stores.get(name, [])
+
     def nearest_before(self, node: ast.AST, stops: Callable[[Point], bool]) -> list[Point]:
         """Return the points that may be the last of their sort before a node runs, going back from it."""
         return self._back(node, self._sources, stops)
 
     def bound_before(self, name: ast.Name) -> list[Point]:
         """Return the points that may bind a name last before it is read; the entry where nothing has to."""
-        stops = {*self._bind.get(name.id, ()), self.entry}
+        stops = {*self.stores(name.id), self.entry}
         passing = len(self.at(name)) == 1  # the copies of a `finally` body may lead to each other
         return self._back(name, self._passing if passing else self._sources, stops.__contains__)
 
@@ -109,12 +113,12 @@ class Graph:
         return len(self._sources[point.index]) != 1 or _binds(point)
 
     @cached_property
-    def _bind(self) -> dict[str, set[Point]]:
-        """The points that bind each name."""
-        found: dict[str, set[Point]] = {}
+    def _stores(self) -> dict[str, list[Point]]:
+        """The points that store into each name."""
+        found: dict[str, list[Point]] = {}
         for point in self.points:
             if isinstance(point.node, ast.Name) and _binds(point):
-                found.setdefault(point.node.id, set()).add(point)
+                found.setdefault(point.node.id, []).append(point)
         return found
 
     def within(self, node: ast.AST) -> tuple[Point, ...]:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 
 from amp_migrate.facts.below import every, with_parts
+from amp_migrate.facts.constants import string
 from amp_migrate.facts.paths import path
 from amp_migrate.facts.variables import put_in
 from amp_migrate.project import Function, Project
@@ -96,11 +97,7 @@ def _only(function: Function) -> ast.expr | None:
     node = function.node
     if not isinstance(node, ast.FunctionDef) or function.is_class or node.decorator_list:
         return None
-    body = [s for s in node.body if not isinstance(s, ast.Expr) or not _is_text(s.value)]
+    body = [s for s in node.body if not isinstance(s, ast.Expr) or string(s.value) is None]
     if len(body) != 1 or not isinstance(body[0], ast.Return):
         return None
     return body[0].value
-
-
-def _is_text(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)

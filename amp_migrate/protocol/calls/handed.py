@@ -8,7 +8,7 @@ from functools import cached_property
 
 from amp_migrate.facts.paths import path, tail
 from amp_migrate.flow.assumption import Assumption, Known
-from amp_migrate.flow.terms import Aspect, Operand, Term
+from amp_migrate.flow.terms import Term, term_of_name
 from amp_migrate.project import Function
 from amp_migrate.project.once import once
 from amp_migrate.protocol.code.program import Program
@@ -169,16 +169,16 @@ def _numbers(known: Assumption, term: Term) -> frozenset[int] | None:
 
 
 def _trained(name: str) -> Term:
-    return Term(f"trained({name})", frozenset({Operand(name, Aspect.BINDING)}))
+    return term_of_name(name, "trained({})")
 
 
 def _reach(name: str) -> Term:
-    return Term(f"reach({name})", frozenset({Operand(name, Aspect.BINDING)}))
+    return term_of_name(name, "reach({})")
 
 
 def _off(name: str) -> Term:
-    return Term(f"off({name})", frozenset({Operand(name, Aspect.BINDING)}))
+    return term_of_name(name, "off({})")
 
 
 def _optimizer(name: str) -> Term:
-    return Term(f"optimizer({name})", frozenset({Operand(name, Aspect.BINDING)}))
+    return term_of_name(name, "optimizer({})")

@@ -6,11 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.facts.paths import root
-from amp_migrate.flow.cfg.graph import Graph
-from amp_migrate.flow.cfg.points import Kind as At
 from amp_migrate.flow.cfg.points import Point
 from amp_migrate.flow.paths import Paths
-from amp_migrate.flow.terms import Operand
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.faults import Breach, Fault, Place
@@ -34,12 +31,12 @@ def _ways(
 ) -> Iterator[tuple[Point, Point]]:
     """Yield from where a name of a function is None, with the node that it is so at."""
     graph = program.graph(function)
-    stores = [p for p in graph.points if p.kind is At.STORE and _is(p, name)]
+    stores = graph.stores(name)
     empty = [p for p in stores if isinstance(p.value, ast.Constant) and p.value.value is None]
     if not empty or not _is_of_its_own(function, name, stores):
         return
     order = graph.order(exceptions=False)
-    paths = _paths(graph, memory)
+    paths = Paths(graph, changes=memory.may_change, exceptions=False)
     for point in graph.at(node):
         others = (p for p in stores if p not in empty)
         if any(not order.must_pass(point, other, empty) for other in others):
@@ -52,14 +49,3 @@ def _is_of_its_own(function: Function, name: str, stores: list[Point]) -> bool:
     """Tell whether no other function binds a name of this one, which nothing hands to it."""
     own = {point.node for point in stores}
     return own.issuperset(function.module.scopes.bindings(function.scope, name))
-
-
-def _paths(graph: Graph, memory: Memory) -> Paths:
-    def changes(point: Point, operand: Operand) -> bool:
-        return memory.may_change(point, operand)
-
-    return Paths(graph, changes=changes, exceptions=False)
-
-
-def _is(point: Point, name: str) -> bool:
-    return isinstance(point.node, ast.Name) and point.node.id == name

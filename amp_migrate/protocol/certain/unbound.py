@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.facts.paths import path
 from amp_migrate.flow import Edge, Order
 from amp_migrate.flow.cfg.graph import Graph
 from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.flow.paths import Paths
-from amp_migrate.flow.terms import Operand, Term, term
+from amp_migrate.flow.terms import Term, term
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.run.memory import Memory
@@ -25,7 +26,7 @@ def unbound(program: Program, memory: Memory) -> Iterator[tuple[Function, ast.AS
         for name in sorted(_scalers_bound(program, function, graph)):
             load = _read_early(function, graph, name, memory)
             if load is not None and _is_plain(graph, name, load):
-                yield function, load.node, _stores(graph, name)[0].node
+                yield function, load.node, graph.stores(name)[0].node
 
 
 def _scalers_bound(program: Program, function: Function, graph: Graph) -> set[str]:
@@ -47,23 +48,19 @@ def _read_early(function: Function, graph: Graph, name: str, memory: Memory) -> 
     """Return the first read of a name that some path reaches before it is bound."""
     if any(isinstance(b, ast.arg) for b in function.module.scopes.bindings(function.scope, name)):
         return None
-    stores = [p for p in graph.points if p.kind is Kind.STORE and _is(p, name)]
-    loads = [p for p in graph.points if p.kind is Kind.LOAD and _is(p, name)]
-
-    def changes(point: Point, operand: Operand) -> bool:
-        return memory.may_change(point, operand)
-
-    paths = Paths(graph, changes=changes, exceptions=False)
-    for load in loads:
-        if not paths.must_pass(graph.entry, load, stores):
-            return load
+    stores = graph.stores(name)
+    paths = Paths(graph, changes=memory.may_change, exceptions=False)
+    for load in graph.points:
+        if load.kind is Kind.LOAD and path(load.node) == name:
+            if not paths.must_pass(graph.entry, load, stores):
+                return load
     return None
 
 
 def _is_plain(graph: Graph, name: str, load: Point) -> bool:
     """Tell whether a read is under some, but not all, of the tests of every creation, and under no other."""
     read = _tests(graph, load)
-    return all(read < _tests(graph, made) for made in _stores(graph, name))
+    return all(read < _tests(graph, made) for made in graph.stores(name))
 
 
 def _tests(graph: Graph, at: Point) -> set[tuple[Term | ast.expr, bool | None]]:
@@ -81,11 +78,3 @@ def _tests(graph: Graph, at: Point) -> set[tuple[Term | ast.expr, bool | None]]:
 
 def _leads(order: Order, edge: Edge, at: Point) -> bool:
     return edge.target is at or order.witness(edge.target, at, [edge.source]) is not None
-
-
-def _stores(graph: Graph, name: str) -> list[Point]:
-    return [p for p in graph.points if p.kind is Kind.STORE and _is(p, name)]
-
-
-def _is(point: Point, name: str) -> bool:
-    return isinstance(point.node, ast.Name) and point.node.id == name

@@ -11,7 +11,7 @@ from amp_migrate.flow.assumption import Assumption, Known, Value
 from amp_migrate.flow.cfg.points import Edge, Kind, Point
 from amp_migrate.flow.changes import after
 from amp_migrate.flow.refine import refine
-from amp_migrate.flow.terms import Aspect, Operand, Term
+from amp_migrate.flow.terms import Aspect, Operand, Term, term_of_name
 from amp_migrate.project import Class, Function
 from amp_migrate.project.once import once
 from amp_migrate.protocol.calls.handed import handed_of
@@ -140,7 +140,7 @@ class Memory:
         found = renamed(known, *self._renamed(call, callee))
         for name, given in self._constants(call, callee):
             if name in self._shared:
-                found = found.with_fact(_bound(name), given)
+                found = found.with_fact(term_of_name(name), given)
         for term, value in self.handed.on(call, callee, known):
             found = found.with_fact(term, value)
         for term, truth in self._meanings.into(call, callee, known):
@@ -208,7 +208,7 @@ class Memory:
     ) -> list[Function | None]:
         """Return which of some functions a call runs where the name of its method is known; None for one out of sight."""
         name = naming(call)
-        stated = known.get(_bound(name)) if name is not None else None
+        stated = known.get(term_of_name(name)) if name is not None else None
         if not isinstance(stated, Known) or not isinstance(stated.value, str):
             return [*functions]
         found: list[Function | None] = [f for f in functions if may_be_named(f, stated.value)]
@@ -289,10 +289,6 @@ class Memory:
             return False
         callees = self._program.calls.of(call)
         return any(operand.attribute in self._stores.of(f) for f in callees)
-
-
-def _bound(name: str) -> Term:
-    return Term(name, frozenset({Operand(name, Aspect.BINDING)}))
 
 
 def _operand(text: str) -> Operand:

@@ -142,15 +142,11 @@ def _declaration(tree: Tree, functions: _Functions, name: str, edits: list[Edit]
     for node in tree.nodes(ast.Global, ast.Nonlocal):
         scope, span = tree.function(node), tree.span(node)
         here = functions.get(_qualname(tree, scope), []) if scope is not None else []
-        if name in node.names and here and not any(_stores(f, name) for f in here):
+        if name in node.names and here and not any(sets(f, name) for f in here):
             if not any(within(e, span) for e in edits):
                 names = [other for other in node.names if other != name]
                 word = "global" if isinstance(node, ast.Global) else "nonlocal"
                 yield Replace(span, f"{word} {', '.join(names)}") if names else Drop(span)
-
-
-def _stores(function: ast.AST, name: str) -> bool:
-    return any(not isinstance(n.ctx, ast.Load) for n in named(function, name))
 
 
 _PURE = (

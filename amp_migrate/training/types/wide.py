@@ -8,6 +8,7 @@ from amp_migrate.facts.paths import all_given
 from amp_migrate.project import Module, Project
 from amp_migrate.training.beliefs import SHAPES
 from amp_migrate.training.bindings import returned
+from amp_migrate.training.forwards.known_losses import is_loss_class
 
 SUMS = frozenset({"sum", "cumsum", "prod", "cumprod"})
 OF_TORCH = SUMS | {
@@ -132,7 +133,7 @@ def _contained(module: Module, node: ast.expr) -> list[ast.expr] | None:
 def _is_made_wide(project: Project, module: Module, func: ast.expr) -> bool:
     """Tell whether what is called is a loss of torch, or a module that runs one of these functions."""
     made = project.values.made_by(module, func)
-    return bool(made) and all(is_one(n) or _is_loss(n) for n in made)
+    return bool(made) and all(is_one(n) or is_loss_class(n) for n in made)
 
 
 def _gives_wide(project: Project, module: Module, call: ast.Call) -> bool:
@@ -152,7 +153,3 @@ def _gives_wide(project: Project, module: Module, call: ast.Call) -> bool:
     if isinstance(func, ast.Attribute) and func.attr in _METHODS:
         return True
     return _is_made_wide(project, module, func)
-
-
-def _is_loss(made: str) -> bool:
-    return made.startswith("torch.nn.") and made.endswith("Loss")

@@ -10,7 +10,7 @@ from functools import partial
 from amp_migrate.facts.paths import path
 from amp_migrate.flow.assumption import Assumption, Known, Value
 from amp_migrate.flow.cfg.points import Kind, Point
-from amp_migrate.flow.terms import Aspect, Operand, Term
+from amp_migrate.flow.terms import Term, term_of_name
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.run.remembered.shared import deciding
@@ -49,7 +49,7 @@ class Counters:
             return
         turn = before.get(_turn(text))
         if isinstance(turn, Known) and turn.value is not None:
-            yield _number(text), turn
+            yield term_of_name(text), turn
         elif isinstance(turn, Known) or self._adds_one(node):
             yield from (found for found in _onward(before, text) if found[0].text in self.deciding)
 
@@ -58,7 +58,9 @@ class Counters:
         if term.text in self.deciding:
             return True
         about = [operand.text for operand in term.operands]
-        return any(term in (_number(name), _turn(name)) and self._begins(name) for name in about)
+        return any(
+            term in (term_of_name(name), _turn(name)) and self._begins(name) for name in about
+        )
 
     def _begins(self, name: str) -> bool:
         """Tell whether some test that decides asks a counter itself, not one more, as at the head of a window."""
@@ -91,12 +93,8 @@ def _whole(name: str) -> str:
     return rf"(?<![\w.]){re.escape(name)}(?![\w.\[])"
 
 
-def _number(name: str) -> Term:
-    return Term(name, frozenset({Operand(name, Aspect.BINDING)}))
-
-
 def _turn(name: str) -> Term:
-    return Term(f"turn({name})", frozenset({Operand(name, Aspect.BINDING)}))
+    return term_of_name(name, "turn({})")
 
 
 def _is_one(node: ast.expr) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from amp_migrate.flow.assumption import Assumption
-from amp_migrate.flow.terms import Aspect, Operand, Term
+from amp_migrate.flow.terms import Term, term_of_name
 from amp_migrate.protocol.calls.handed import Handed
 from amp_migrate.training.events import Event
 
@@ -33,4 +33,4 @@ def exact(handed: Handed, event: Event, known: Assumption) -> Event:
 
 def of_loss(name: str) -> Term:
     """Return the term of whether the loss of a name is scaled."""
-    return Term(f"scaled({name})", frozenset({Operand(name, Aspect.BINDING)}))
+    return term_of_name(name, "scaled({})")

@@ -11,7 +11,7 @@ from amp_migrate.flow.assumption import NOTHING, Assumption, Known, Truth
 from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
-from amp_migrate.flow.terms import Aspect, Operand, Term, term
+from amp_migrate.flow.terms import Aspect, Operand, Term, term, term_of_name
 from amp_migrate.project import Function
 from amp_migrate.protocol.calls.standing import is_test, standing_of
 from amp_migrate.protocol.code.program import Program
@@ -76,7 +76,7 @@ class Meanings:
     def _given(self, call: ast.Call, callee: Function) -> Iterator[tuple[Term, ast.expr]]:
         for name, test in self._standing.given(call, callee):
             if lasting(test):
-                yield Term(name, frozenset({Operand(name, Aspect.BINDING)})), test
+                yield term_of_name(name), test
 
 
 @lru_cache(maxsize=1 << 14)
