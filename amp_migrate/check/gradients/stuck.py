@@ -131,16 +131,13 @@ class Onward:
         """Return the points that ways lead to without an end in between; None where one of them is a goal."""
         graph, ended = self._program.graph(function), self._ends_of(function)
         goals = self._at(function, self._goals, frozenset(coming))
-        stack = list(starts)
-        found = set(stack)
-        for point in stack:
-            if point in goals:
-                return None
-            for edge in graph.successors(point) if point not in ended else ():
-                if edge.target not in found and not edge.fails:
-                    found.add(edge.target)
-                    stack.append(edge.target)
-        return found
+
+        def onward(point: Point) -> Iterator[Point]:
+            edges = graph.successors(point) if point not in ended else ()
+            return (edge.target for edge in edges if not edge.fails)
+
+        found = set(closure(starts, onward))
+        return found if found.isdisjoint(goals) else None
 
     @cached_property
     def _coming(self) -> frozenset[Function]:
