@@ -126,11 +126,8 @@ def _ended_unscaled(run: Run, machine: Machine) -> set[Function]:
     """Return the functions that a run begins, and that may end with unscaled gradients which no update follows."""
     run.breached()
     starts = machine.starts(True)
-    return {
-        key.function
-        for key, summary in run.summaries.items()
-        if key.state.machine in starts and any(waits_unscaled(e.machine) for e in summary.exits)
-    }
+    begun = [item for item in run.summaries.items() if item[0].state.machine in starts]
+    return {k.function for k, s in begun if any(waits_unscaled(e.machine) for e in s.exits)}
 
 
 def _remade(program: Program, programs: Programs) -> Iterator[Fault]:
