@@ -17,7 +17,8 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import IO, NoReturn
 
-_IN_LARGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+_IN_LARGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1", "PYTHONMALLOC": "malloc"}
+"""Objects of Python too: its own allocator takes small ones."""
 
 
 def call(function: Callable[..., None], *arguments: object) -> int:

@@ -9,8 +9,9 @@ from equivalence.faults import FAULTS, Fault
 from equivalence.programs import apex_program, native_program
 
 from amp_migrate.check.events.claims import STEPS, Claim, Claims
-from amp_migrate.check.training import Judge
+from amp_migrate.check.training import Judge, Objection
 from amp_migrate.facts.tree import Tree
+from amp_migrate.processes import without_collector
 from amp_migrate.project import build
 
 _TOLD = Claims((Claim(STEPS, "train.py", 34, 34, is_note=True),))
@@ -23,12 +24,17 @@ def _judge() -> Judge:
     return Judge(before, build(before))
 
 
+def _objections(text: str) -> list[Objection]:
+    with without_collector():
+        return _judge().judged({"train.py": text}, _TOLD).objections
+
+
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.name)
 def test_a_fault_is_refused(fault: Fault) -> None:
     """Every fault is refused."""
-    assert _judge().judged({"train.py": fault.seed(native_program("mlp"))}, _TOLD).objections
+    assert _objections(fault.seed(native_program("mlp")))
 
 
 def test_the_migration_without_a_fault_passes() -> None:
     """Nothing is said of the program that the faults are seeded into."""
-    assert _judge().judged({"train.py": native_program("mlp")}, _TOLD).objections == []
+    assert _objections(native_program("mlp")) == []
