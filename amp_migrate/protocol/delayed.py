@@ -69,7 +69,7 @@ class DelayMachine:
     def move(self, state: Hashable, event: Event, visited: bool) -> Moved:
         """Return what an event makes of a state."""
         assert isinstance(state, _State)
-        own = event.optimizers is None or self.number in event.optimizers
+        own = event.may_concern(self.number)
         if event.kind is Kind.BACKWARD and state.delays is not None and own:
             return Moved((_State(state.delays, state.delays),))
         if event.kind is Kind.BACKWARD and self.number in self.named.get(event.node, ()):

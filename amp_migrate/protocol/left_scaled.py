@@ -47,7 +47,7 @@ class LeftScaledMachine(Unmoved):
                 return Moved((True,))
             met = bool(state) and self.number in self.named.get(event.node, ())
             return Moved((state,), (Breach.MIXED,) if met else ())
-        own = event.optimizers is None or self.number in event.optimizers
+        own = event.may_concern(self.number)
         if event.kind in CLEARING and own:
             return Moved((False,))
         if event.kind is Kind.STEP and own and state and (visited or event.certain):

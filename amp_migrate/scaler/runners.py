@@ -13,7 +13,7 @@ from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.project.once import once
 from amp_migrate.project.relatives import family
-from amp_migrate.scaler.frameworks import MMCV, Framework
+from amp_migrate.scaler.frameworks import MMCV
 from amp_migrate.training.contexts import enters_autocast
 from amp_migrate.values.values import Values
 
@@ -34,11 +34,9 @@ class Runners:
     is never on.
     """
 
-    def __init__(
-        self, project: Project, inits: Iterable[Function], library: Framework = MMCV
-    ) -> None:
+    def __init__(self, project: Project, inits: Iterable[Function]) -> None:
         self._project = project
-        self.library = library
+        self.library = MMCV
         made = [self.reached(function) for function in inits]
         self._apart = bool(made) and not any(made)
         self.used = False

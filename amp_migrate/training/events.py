@@ -77,6 +77,10 @@ class Event:
         """Whether it is known which optimizers it concerns."""
         return self.each or len(self.optimizers or ()) == 1
 
+    def may_concern(self, number: int) -> bool:
+        """Tell whether it may concern an optimizer by its number."""
+        return self.optimizers is None or number in self.optimizers
+
     def named(self) -> ast.expr | None:
         """Return the expression that names the optimizer of a STEP or UNSCALE through a scaler."""
         given = isinstance(self.node, ast.Call) and self.scaler is not None and self.node.args

@@ -44,7 +44,7 @@ class _Followed(Unmoved):
         """Tell whether the gradients are taken, cleared or made anew."""
         if event.kind not in (Kind.STEP, Kind.OTHER_STEP, Kind.ZERO_GRAD, Kind.MAKE):
             return False
-        return event.optimizers is None or self.number in event.optimizers
+        return event.may_concern(self.number)
 
 
 class PassedMachine(_Followed):

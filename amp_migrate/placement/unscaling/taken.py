@@ -29,7 +29,7 @@ class TakenMachine(Unmoved):
 
     def concerns(self, event: Event) -> bool:
         """Tell whether an event may concern the optimizer."""
-        return event.optimizers is None or self._number in event.optimizers
+        return event.may_concern(self._number)
 
     def move(self, state: Hashable, event: Event, visited: bool) -> Moved:
         """Return whether they are there behind an event."""

@@ -52,7 +52,7 @@ class UsedAgainMachine(Unmoved):
 
     def concerns(self, event: Event) -> bool:
         """Tell whether an event may concern the optimizer."""
-        return event.optimizers is None or self._number in event.optimizers
+        return event.may_concern(self._number)
 
     def move(self, state: Hashable, event: Event, visited: bool) -> Moved:
         """Return what an event makes of the gradients; what may do anything to them forgets them."""
