@@ -14,9 +14,11 @@ from amp_migrate.facts.constants import is_false, is_none
 from amp_migrate.facts.paths import all_given, path, spreads, tail, walk
 from amp_migrate.project import Function
 from amp_migrate.training.contexts import is_off
+from amp_migrate.training.flags.subcommands import may_lack
 from amp_migrate.training.origins.behind import may_be_bare
 
 _FLAG = "reads a flag that a program of this helper does not have:"
+_LACKED = "reads an option that a subcommand of this program does not have:"
 _ASKS = ast.If | ast.IfExp | ast.BoolOp | ast.While | ast.Compare | ast.UnaryOp
 _BARE = "is read where nothing may have wrapped it:"
 _GIVEN = "is used, although a call does not pass it:"
@@ -41,6 +43,7 @@ class Lacking:
             introduced[function] = nodes
             return 1 << len(introduced) - 1
 
+        yield from self._of_subcommands()
         ran = Gathered(self._new.onward, own)
         for program in programs:
             bits = [ran.of(function) for function in self._new.functions.get(key(program), ())]
@@ -50,6 +53,15 @@ class Lacking:
                     for node in nodes:
                         if node.attr not in flags:
                             yield differs(function, node, f"`{text_of(node)}` {_FLAG}")
+
+    def _of_subcommands(self) -> Iterator[tuple[Key, Difference]]:
+        """Yield the options that decide casts now where a subcommand may come that has none of that name."""
+        for name, _ in changed(self._old, self._new):
+            had = self._old.functions.get(name, ())
+            for function in self._new.functions[name] if had else ():
+                for node in self._introduced(function):
+                    if any(may_lack(self._old.project, old, node) for old in had):
+                        yield differs(function, node, f"`{text_of(node)}` {_LACKED}")
 
     def wrappers(self) -> Iterator[tuple[Key, Difference]]:
         """Yield what decides casts now and goes through the ``module`` of what only some branches wrap."""

@@ -14,6 +14,7 @@ from amp_migrate.placement.making.lasting import changed, given_once
 from amp_migrate.project import Function
 from amp_migrate.project.relatives import family
 from amp_migrate.training.bindings import is_one_variable, named
+from amp_migrate.training.flags.subcommands import may_lack
 
 
 class Asked:
@@ -28,9 +29,11 @@ class Asked:
         self, text: str, function: Function, creations: list[Creation], training: bool
     ) -> bool:
         """Tell whether a condition of some initializes can be asked in a function, and is there what it was at these."""
-        return all(
-            self._same_name(name, function, creations, training) for name in names(text)
-        ) and not any(self._changed(creation, text) for creation in creations)
+        return (
+            all(self._same_name(name, function, creations, training) for name in names(text))
+            and not any(self._changed(creation, text) for creation in creations)
+            and not may_lack(self._unit.project, function, ast.parse(text, mode="eval"))
+        )
 
     def respelt(self, text: str, function: Function, creations: list[Creation]) -> str | None:
         """Return a condition by what an evaluation holds the same objects in: parameters of other names, attributes of its object.
@@ -50,6 +53,8 @@ class Asked:
         if any(self._changed(creation, text) for creation in creations):
             return None
         tree, places = ast.parse(text, mode="eval"), {}
+        if may_lack(self._unit.project, function, tree):
+            return None
         based = {
             node.value for node in ast.walk(tree) if isinstance(node, ast.Attribute | ast.Subscript)
         }
