@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from amp_migrate.facts.paths import argument, outward, tail
+from amp_migrate.flow.assumption import Assumption, Known
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.once import once
+from amp_migrate.protocol.calls.handed import optimizer_of
 from amp_migrate.protocol.certain.memory import CertainMemory
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.code.programs import Programs
@@ -43,9 +45,13 @@ class LeftScaledMachine(Unmoved):
     def move(self, state: Hashable, event: Event, visited: bool) -> Moved:
         """Return what an event makes of whether scaled gradients are left."""
         if event.kind is Kind.BACKWARD:
-            if event.node is self.leaves:
+            named = self.named.get(event.node, frozenset()) if event.block is None else event.block
+            if event.node is self.leaves and event.block is None and self.number in named:
+                return Moved((True, state))  # it may name others alone
+            reached = event.optimizers is None or self.number in event.optimizers
+            if event.node is self.leaves and self.number not in named and reached:
                 return Moved((True,))
-            met = bool(state) and self.number in self.named.get(event.node, ())
+            met = bool(state) and self.number in named
             return Moved((state,), (Breach.MIXED,) if met else ())
         own = event.may_concern(self.number)
         if event.kind in CLEARING and own:
@@ -53,6 +59,40 @@ class LeftScaledMachine(Unmoved):
         if event.kind is Kind.STEP and own and state and (visited or event.certain):
             return Moved((state,), (Breach.SCALED_STEP,))
         return Moved((state,))
+
+
+class _Block(NamedTuple):
+    """A block of Apex in a function whose parameter of a name is its optimizer, or with `keys` one of these for that."""
+
+    function: Function
+    name: str
+    keys: Mapping[object, int]
+
+
+class _Blocks(CertainMemory):
+    """Knows of backward passes in helpers which optimizer the blocks around them name, where a parameter is it or its key."""
+
+    def __init__(self, program: Program, blocks: Mapping[ast.AST, _Block], named: Named) -> None:
+        super().__init__(program)
+        self._blocks = blocks
+        self._named = named
+        self._keyed = {block.function: block for block in blocks.values() if block.keys}
+
+    def into(self, call: ast.Call, callee: Function, known: Assumption) -> Assumption:
+        """Return what a function knows when a call begins it: of a key, which optimizer it chooses."""
+        found, block = super().into(call, callee, known), self._keyed.get(callee)
+        given = self.handed.given(call, callee).get(block.name) if block is not None else None
+        if block is None or not isinstance(given, ast.Constant) or given.value not in block.keys:
+            return found
+        return found.with_fact(optimizer_of(block.name), Known(block.keys[given.value]))
+
+    def exact(self, event: Event, known: Assumption) -> Iterator[Event]:
+        """Yield an event with what the path knows of its optimizers; a backward with those of its block."""
+        own = self._blocks.get(event.node) if event.kind is Kind.BACKWARD else None
+        held = self.handed.held(own.name, known) if own is not None else None
+        for exact in super().exact(event, known):
+            block = frozenset({held}) if held is not None else self._named.get(event.node)
+            yield replace(exact, block=block)
 
 
 class Left(NamedTuple):
@@ -73,16 +113,21 @@ def left_scaled(program: Program) -> tuple[Left, ...]:
     made = (o for o in objects.optimizers if o.number not in objects.of_unknown_origin)
     known = {o.number for o in made if o.networks}
     named: dict[ast.AST, frozenset[int]] = {}
+    blocks: dict[ast.AST, _Block] = {}
     left: list[tuple[Function, ast.Call, int]] = []
     for function, event in backwards(program):
         assert isinstance(event.node, ast.Call)
         given = named[event.node] = of_block(program, function, event.node)
+        block = _block(program, function, event.node, given) if len(given) > 1 else None
+        if block is not None:
+            blocks[event.node] = block
         if given and given.isdisjoint(objects.of_unknown_origin):
-            lacking = known.intersection(event.optimizers or ()) - given
+            lacking = known.intersection(event.optimizers or ())
+            lacking = lacking if block is not None else lacking - given
             left += [(function, event.node, number) for number in sorted(lacking)]
     frozen = _frozen(program) if left else frozenset()
     part = program.of_gradients
-    search, programs = Search(part, CertainMemory(part)), Programs(part)
+    search, programs = Search(part, _Blocks(part, blocks, named)), Programs(part)
     found: list[Left] = []
     for function, backward, number in left:
         if number not in frozen:
@@ -102,6 +147,37 @@ def of_block(program: Program, function: Function, backward: ast.Call) -> frozen
             for node in parts:
                 found |= objects.optimizers_of(function.module, node)
     return frozenset(found)
+
+
+def _block(
+    program: Program, function: Function, backward: ast.Call, given: frozenset[int]
+) -> _Block | None:
+    """Return the block of Apex around a backward that names one of `given` optimizers by a parameter of its function."""
+    names = function.parameters.names
+    for call in around(function.module, backward):
+        if isinstance(call, ast.Call) and tail(call) == "scale_loss":
+            named = argument(call, "optimizers", 1)
+            if isinstance(named, ast.Name) and named.id in names:
+                return _Block(function, named.id, {})
+            key = named.slice if isinstance(named, ast.Subscript) else None
+            if isinstance(named, ast.Subscript) and isinstance(key, ast.Name) and key.id in names:
+                return _Block(function, key.id, _keys(program, function.module, named, given))
+    return None
+
+
+def _keys(
+    program: Program, module: Module, item: ast.Subscript, given: frozenset[int]
+) -> dict[object, int]:
+    """Return which of some optimizers the constant keys of a collection stand for, as far as it is read by them."""
+    found: dict[object, int] = {}
+    for where, node in program.project.nodes(ast.Subscript):
+        assert isinstance(node, ast.Subscript)
+        if isinstance(node.slice, ast.Constant):
+            numbers = program.training.objects.optimizers_of(where, node)
+            same = program.project.values.same(where, node.value, module, item.value)
+            if same and len(numbers) == 1 and numbers <= given:
+                found[node.slice.value] = next(iter(numbers))
+    return found
 
 
 def _parts(project: Project, module: Module, given: ast.expr) -> Iterator[ast.expr]:

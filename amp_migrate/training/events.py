@@ -53,6 +53,7 @@ class Event:
     nothing is known of what runs, of a FORWARD that it is a method that may run only part of the network, of a SHARED always, and of
     HANDED that a library is given the optimizer, or that a GradScaler goes with it; `each` that a READ_GRAD concerns every one of several
     optimizers, not one of them; `beside` that the call may run functions of the project, and this where it does not;
+    `block` are the optimizers of the block of Apex around a BACKWARD, where a path tells which these are.
     `own` tells of a FORWARD or SHARED that the network is a part that the object of the method has made for itself, and
     `within` are the networks of which a SHARED runs a part.
     """
@@ -71,6 +72,7 @@ class Event:
     beside: bool = False
     own: bool = False
     within: frozenset[int] = frozenset()
+    block: frozenset[int] | None = None
 
     @property
     def certain(self) -> bool:

@@ -39,7 +39,7 @@ class Handed:
                     yield _off(name), Known(True)
         if len(self._program.training.objects.optimizers) > 1:
             for name, number in self._optimizers(call, callee, known):
-                yield _optimizer(name), Known(number)
+                yield optimizer_of(name), Known(number)
             yield from self._sets(call, callee, known)
 
     def _sets(
@@ -76,9 +76,14 @@ class Handed:
     def optimizer(self, event: Event, known: Assumption) -> int | None:
         """Return the number of the optimizer that an event names, where the call says which it is."""
         named = event.named()
-        stated = known.get(_optimizer(named.id)) if isinstance(named, ast.Name) else None
+        found = self.held(named.id, known) if isinstance(named, ast.Name) else None
+        return found if found in (event.optimizers or ()) else None
+
+    def held(self, name: str, known: Assumption) -> int | None:
+        """Return the number of the optimizer that a parameter is, where the call says it."""
+        stated = known.get(optimizer_of(name))
         found = stated.value if isinstance(stated, Known) else None
-        return found if isinstance(found, int) and found in (event.optimizers or ()) else None
+        return found if isinstance(found, int) else None
 
     def reached(self, loss: str, known: Assumption) -> frozenset[int] | None:
         """Return the optimizers that a backward on a loss may reach, where the call says what it computed."""
@@ -144,10 +149,10 @@ class Handed:
         objects = self._program.training.objects
         module = self._project.module_of(call)
         for name, given in self.given(call, callee).items():
-            stated = known.get(_optimizer(given.id)) if isinstance(given, ast.Name) else None
+            stated = known.get(optimizer_of(given.id)) if isinstance(given, ast.Name) else None
             if isinstance(stated, Known) and isinstance(stated.value, int):
                 yield name, stated.value
-            elif isinstance(given, ast.Name | ast.Attribute):
+            elif isinstance(given, ast.Name | ast.Attribute | ast.Subscript):
                 numbers = objects.optimizers_of(module, given)
                 if len(numbers) == 1:
                     yield name, next(iter(numbers))
@@ -180,5 +185,6 @@ def _off(name: str) -> Term:
     return term_of_name(name, "off({})")
 
 
-def _optimizer(name: str) -> Term:
+def optimizer_of(name: str) -> Term:
+    """Return the term of which optimizer a parameter is, or chooses."""
     return term_of_name(name, "optimizer({})")

@@ -177,12 +177,82 @@ def _delayed(name: str, waits: str, full: str, *, told: bool) -> Training:
     return Training(name, {"train.py": before}, {"train.py": after}, {}, claims)
 
 
+_HELPED = """\
+import torch
+import torch.nn.functional as F
+from apex import amp
+
+nets = {"one": torch.nn.Linear(4, 4), "two": torch.nn.Linear(4, 2)}
+opt_one = torch.optim.SGD(nets["one"].parameters(), lr=0.1)
+opt_two = torch.optim.SGD(nets["two"].parameters(), lr=0.1)
+opts = {"one": opt_one, "two": opt_two}
+amp.initialize([nets["one"], nets["two"]], [opt_one, opt_two])
+
+def descend(NAME, loss):
+    OPT.zero_grad()
+    with amp.scale_loss(loss, OPT) as scaled:
+        scaled.backward()
+
+for x, y in []:
+    middle = nets["one"](x)
+    loss = F.mse_loss(nets["two"](middle), y)
+    ahead = F.mse_loss(nets["two"](middle.detach()), y)
+CALLS
+    opts["one"].step()
+    opts["two"].step()
+"""
+_WAYS = {
+    "an optimizer that a helper is given": ("opt", "opt", 'opts["{}"]'),
+    "the optimizer of a key that a helper is given": ("name", "opts[name]", '"{}"'),
+}
+_ORDERS = {
+    "reaches another one behind its own loss": (("two", "ahead"), ("one", "loss")),
+    "reaches another one before that is cleared": (("one", "loss"), ("two", "ahead")),
+}
+
+
+def _helped(way: str, order: str, *, told: bool) -> Training:
+    name, opt, given = _WAYS[way]
+    calls = [f"    descend({given.format(key)}, {loss})" for key, loss in _ORDERS[order]]
+    texts = (("NAME", name), ("OPT", opt), ("CALLS", "\n".join(calls)))
+    before = _HELPED
+    for old, new in texts:
+        before = before.replace(old, new)
+    after = before
+    for old, new in (
+        ("from apex import amp\n", ""),
+        (
+            'amp.initialize([nets["one"], nets["two"]], [opt_one, opt_two])',
+            "scaler = torch.cuda.amp.GradScaler()",
+        ),
+        (
+            f"    with amp.scale_loss(loss, {opt}) as scaled:\n        scaled.backward()",
+            "    scaler.scale(loss).backward()",
+        ),
+        ("    middle", "    with torch.cuda.amp.autocast():\n        middle"),
+        ("    loss =", "        loss ="),
+        ("    ahead =", "        ahead ="),
+        (
+            '    opts["one"].step()\n    opts["two"].step()\n',
+            '    scaler.step(opts["one"])\n    scaler.step(opts["two"])\n    scaler.update()\n',
+        ),
+    ):
+        assert old in after
+        after = after.replace(old, new)
+    line = before.splitlines().index("        scaled.backward()") + 1
+    claims = (("AMP214", "train.py", line),) if told else ()
+    return Training(f"{way} {order}", {"train.py": before}, {"train.py": after}, {}, claims)
+
+
 LEFT_SCALED = [
     *(_delayed(name, *tests, told=True) for name, tests in _DELAYED.items()),
     *(_training(name, steps, told=True) for name, steps in _LEFT.items()),
+    *(_helped(way, next(iter(_ORDERS)), told=True) for way in _WAYS),
+    *(_helped(way, list(_ORDERS)[1], told=False) for way in _WAYS),
     *(_training(name, steps, told=False) for name, steps in _RIGHT.items()),
     *(_delayed(name, *tests, told=False) for name, tests in _WAITED.items()),
 ]
 LEFT_UNTOLD = [
-    replace(training, claims=()) for training in LEFT_SCALED[: len(_DELAYED) + len(_LEFT)]
+    replace(training, claims=())
+    for training in LEFT_SCALED[: len(_DELAYED) + len(_LEFT) + len(_WAYS)]
 ]
