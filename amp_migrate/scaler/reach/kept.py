@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.paths import LOOKS
 from amp_migrate.project import Module, Project
@@ -72,13 +73,31 @@ def _onward(project: Project, place: _Place) -> list[_Place] | None:
         return [_Place(module, up, within=False)] if isinstance(up.ctx, ast.Load) else []
     if isinstance(up, ast.IfExp) and node is not up.test:
         return [_Place(module, up, place.within)]
+    if isinstance(up, ast.DictComp) and node is up.value:
+        return [_Place(module, up, within=True)]
+    if isinstance(up, ast.Return):
+        return _returned(project, place)
     if isinstance(up, ast.Assign):
         found = [_stored(project, place, target) for target in up.targets]
         return None if None in found else [p for each in found for p in each or ()]
     if isinstance(up, ast.For | ast.comprehension) and place.within and node is up.iter:
         return []  # its keys
-    tests = _TESTS if place.within else (ast.FormattedValue, ast.Expr)
+    tests = _TESTS if place.within or _is_of_none(up) else (ast.FormattedValue, ast.Expr)
     return [] if isinstance(up, tests) else None
+
+
+def _is_of_none(up: ast.AST | None) -> bool:
+    """Tell whether a test asks for no more than whether something is None."""
+    return isinstance(up, ast.Compare) and len(up.ops) == 1 and is_none(up.comparators[0])
+
+
+def _returned(project: Project, place: _Place) -> list[_Place] | None:
+    """Return the calls of the function that returns something; None where it is used as a value, or none is seen."""
+    function = project.function_of(place.module, place.node)
+    sites = project.callers(function)
+    if not sites or project.escapes(function) or len(project.family(function)) > 1:
+        return None
+    return [_Place(site.function.module, site.call, place.within) for site in sites]
 
 
 def _given(

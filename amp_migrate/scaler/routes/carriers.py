@@ -123,12 +123,10 @@ class Carriers:
     def _hand_on(self, site: Site) -> None:
         tree = site.module.tree
         parent = tree.parent(site.node)
-        kept = (
-            isinstance(parent, ast.IfExp)
-            and parent.test is not site.node
-            and (isinstance(tree.parent(parent), ast.Assign | ast.AnnAssign))
-        )
-        if isinstance(parent, _TESTS) and not kept:
+        if _is_arm(site.node, parent) or isinstance(parent, ast.Return):
+            self._enter(site, None)
+            return
+        if isinstance(parent, _TESTS):
             if isinstance(parent, ast.BoolOp) and not self._is_asked(site):
                 self._refuse(site)
             return
@@ -220,6 +218,11 @@ class Carriers:
     def sometimes(self) -> bool:
         """Whether functions that receive `amp` get None from some of their callers."""
         return any(any(self.switched_off(function)) for function in self.parameters)
+
+
+def _is_arm(node: ast.AST, parent: ast.AST | None) -> bool:
+    """Tell whether a conditional expression gives a node, and does not ask it."""
+    return isinstance(parent, ast.IfExp) and parent.test is not node
 
 
 def _taking(function: Function, name: ast.Name) -> Function | None:
