@@ -37,6 +37,7 @@ from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.making.carrying import carry
 from amp_migrate.placement.making.creation import Creation, creations
 from amp_migrate.placement.steps.early import is_early
+from amp_migrate.placement.steps.passing import behind_tests
 from amp_migrate.placement.steps.shared import shared
 from amp_migrate.placement.steps.unstepped import refuse_unstepped
 from amp_migrate.placement.unscaling import clipping
@@ -125,7 +126,7 @@ def prepare(
     }
     context.misplaced = misplaced
     context.unscales = unscales
-    context.shared = shared(unit)
+    context.shared = behind_tests(unit, shared(unit), unscales)
     context.inlines = inlines
     context.entropies = entropies
     context.hoisted_losses = names

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from amp_migrate.flow.cfg.subject import Fork
 from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.placement.steps.shared import Shared
 from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.placement.windows.skipped import accumulates
 from amp_migrate.project import Function
@@ -30,6 +31,21 @@ def anchored(unit: Unit, steps: Iterable[Step], unscales: Sequence[Unscale]) -> 
         limit = next((t for t in tests if inside(step.tree, step.anchor, t)), None)
         limit = limit or behind_helper(unit, step, unscales)
         found.append(replace(step, anchor=limit) if limit is not None else step)
+    return found
+
+
+def behind_tests(unit: Unit, found: Shared, unscales: Iterable[Unscale]) -> Shared:
+    """Add helpers that step: `update()` follows the test around the only call of each, where gradients are unscaled outside of it."""
+    stepping = {step.function for step in unit.live_steps()} - found.functions
+    for test, function in ((u.outside, u.function) for u in unscales if u.outside is not None):
+        tree = function.module.tree
+        for call in calls_to(unit.project, function, stepping - {function}):
+            helpers = unit.project.callees(call)
+            alone = all(h in stepping and len(unit.project.callers(h)) == 1 for h in helpers)
+            if alone and inside(tree, call, test) and found.functions.isdisjoint(helpers):
+                found.functions.update(helpers)
+                step = Step(function.module, function, call, call, test)
+                found.calls.setdefault(function, []).append(step)
     return found
 
 
