@@ -16,6 +16,7 @@ from amp_migrate.project.relatives import family
 from amp_migrate.training.contexts import keeps_no_graph
 from amp_migrate.training.forwards.forwards import Forward, Forwards, is_housekeeping
 from amp_migrate.training.region import Region
+from amp_migrate.training.types import wide
 
 Barrier = Callable[[Module, ast.stmt], bool]
 _SETUP = ("__init__", "__new__", "setup", "build", "compile")
@@ -160,9 +161,21 @@ def _neighbours(tree: Tree, chosen: list[ast.stmt]) -> list[list[ast.stmt]]:
 def computing(
     project: Project, forwards: Forwards, module: Module, node: ast.expr
 ) -> list[ast.expr]:
-    """Return an expression where it computes a loss; of an object that is made what that is given, where that does."""
-    if isinstance(node, ast.Lambda) or forwards.strength(module, node) < Forward.CRITERION:
-        return []  # a lambda computes where it is called
+    """Return an expression where it computes a loss; of an object that is made what that is given, where that does.
+
+    By a criterion, or by what Apex and autocast run in fp32: ``output.pow(2).mean()``.
+    """
+    if isinstance(node, ast.Lambda):
+        return []  # it computes where it is called
+    if forwards.strength(module, node) < Forward.CRITERION and not _widens(project, module, node):
+        return []
     made = isinstance(node, ast.Call) and project.constructed(node)
     parts = all_given(node) if isinstance(node, ast.Call) and made else []
     return [n for part in parts for n in computing(project, forwards, module, part)] or [node]
+
+
+def _widens(project: Project, module: Module, node: ast.expr) -> bool:
+    """Tell whether an expression computes a power of a variable, or by another function, in fp32; sums do not count."""
+    parts = (part for part in walk(node) if not wide.is_sum(part))
+    given = (each for part in parts for each in wide.computed(project, module, part))
+    return any(not isinstance(each, ast.Constant) for each in given)

@@ -12,11 +12,12 @@ from amp_migrate.facts.paths import all_given, tail, walk
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.order import key
 from amp_migrate.training.beliefs import AUTOCASTS, RUNS_GIVEN, WRAPS_GIVEN
-from amp_migrate.training.bindings import bound_value
+from amp_migrate.training.bindings import bound_value, run_first
 from amp_migrate.training.forwards.forwards import is_housekeeping
 from amp_migrate.training.forwards.given import Given
 from amp_migrate.training.forwards.unseen import evaluates_given, evaluates_own
 from amp_migrate.training.objects import Objects
+from amp_migrate.values.objects import Held, Made, Partial
 
 _OF_POOLS = frozenset({"map", "starmap"})
 _IS_RUN = frozenset({"__call__", "forward"})
@@ -48,6 +49,9 @@ class Callables:
             if self._objects.origins(held) & self._holding:
                 return True
         given = evaluated or (is_given(call) and not self._is_own(module, call))
+        first = run_first(self._project, module, call)
+        if first is not None and self._completes(module, first):
+            return False  # what it runs is asked there
         return given and any(self._runs(module, a, set()) for a in all_given(call))
 
     def _runs_first(self, module: Module, call: ast.Call) -> bool:
@@ -81,6 +85,13 @@ class Callables:
         if self._objects.origins(self._objects.groups(module, node)) & self._networks:
             return True
         return any(self._runs(module, part, seen) for part in self._within(module, node))
+
+    def _completes(self, module: Module, node: ast.expr) -> bool:
+        """Tell whether a value is a function of the project with some of its arguments, by ``functools.partial``."""
+        facts = self._project.values.facts(module, node)
+        return any(isinstance(fact, Partial) for fact in facts) and all(
+            isinstance(fact, Partial | Held | Made) for fact in facts
+        )
 
     def _within(self, module: Module, node: ast.expr) -> Iterator[ast.expr]:
         """Yield what an expression stands for."""

@@ -36,6 +36,7 @@ class Calls:
     def run(self, call: ast.Call) -> list[Function]:
         """Return the functions and lambdas that a call runs by themselves, methods of the objects that it calls apart."""
         known = [*self._project.callees(call), *self._lambdas_run.get(call, [])]
+        known += self._closures.get(call, [])
         return known or self._first(call) or self._looked_up(call)
 
     def _looked_up(self, call: ast.Call) -> list[Function]:
@@ -59,7 +60,10 @@ class Calls:
         """Return the functions that ``map`` or its like runs for a call."""
         module = self._module_of.get(call)
         first = run_first(self._project, module, call) if module is not None else None
-        return self._meant(module, first) if module is not None and first is not None else []
+        if module is None or first is None:
+            return []
+        made = self._project.meanings(module, first) if isinstance(first, ast.Call) else []
+        return [f for f in made if isinstance(f, Function)] or self._meant(module, first)
 
     @cached_property
     def _lambdas_run(self) -> dict[ast.AST, list[Function]]:
@@ -168,6 +172,9 @@ class Calls:
 
     def _sites(self, function: Function) -> list[tuple[Function, ast.AST]]:
         """Return where a function runs that no call names: each kind is looked for once one of it matters."""
+        return [*self._kept(function), *self._stepping.get(function, [])]
+
+    def _kept(self, function: Function) -> list[tuple[Function, ast.AST]]:
         if isinstance(function, Anonymous):
             return self._called_lambdas.get(function, [])
         if function.cls is None:
@@ -204,6 +211,26 @@ class Calls:
             ]
             for node, calls in self._project.values.calls_of_lambdas.items()
         }
+
+    @cached_property
+    def _closures(self) -> dict[ast.AST, list[Function]]:
+        """What the steps of an optimizer of torch run before they step: the closure that each is given."""
+        found: dict[ast.AST, list[Function]] = {}
+        for module, call in self._unresolved():
+            func = call.func
+            if isinstance(func, ast.Attribute) and func.attr == "step" and len(call.args) == 1:
+                if self._project.values.is_optimizer(module, func.value):
+                    found[call] = self._meant(module, call.args[0])
+        return found
+
+    @cached_property
+    def _stepping(self) -> Sites:
+        found: Sites = {}
+        for call, functions in self._closures.items():
+            for function in functions:
+                body = self.body(self._project.module_of(call), call)
+                found.setdefault(function, []).append((body, call))
+        return found
 
     @cached_property
     def _read_properties(self) -> Sites:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from check.trainings.planted import Training
 
-_BEFORE = """import torch
+_BEFORE = """from functools import partial
+import torch
 import torch.nn.functional as F
 from apex import amp
 
@@ -29,9 +30,16 @@ def train(batches):
         learn(loss_of(batch))
     with torch.no_grad():
 EVALUATED
+
+def scored(network, batch):
+    with torch.no_grad():
+        return network(batch[0]).norm().item()
+
 train([])
+SCORED
 """
-_AFTER = """import torch
+_AFTER = """from functools import partial
+import torch
 import torch.nn.functional as F
 
 network = torch.nn.Linear(4, 2)
@@ -57,7 +65,13 @@ def train(batches):
         learn(loss)
     with torch.no_grad(), torch.cuda.amp.autocast():
 EVALUATED
+
+def scored(network, batch):
+    with torch.no_grad(), torch.cuda.amp.autocast():
+        return network(batch[0]).norm().item()
+
 train([])
+SCORED
 """
 _CAST = "    with torch.no_grad(), torch.cuda.amp.autocast():"
 _WAYS = {
@@ -66,12 +80,37 @@ _WAYS = {
     "run by map in a loop": "for outputs in map(outputs_of, batches): print(outputs)",
     "run by a lambda of map": "print(list(map(lambda batch: outputs_of(batch), batches)))",
 }
-MAPPED = tuple(
-    Training(
-        f"a helper of what computes the loss, {name}",
-        {"main.py": _BEFORE.replace("EVALUATED", f"        {text}")},
-        {"main.py": _AFTER.replace("EVALUATED", f"        {text}")},
-        {"it is not cast": ((_CAST, "    with torch.no_grad():"),)},
-    )
-    for name, text in _WAYS.items()
+_PARTIALS = {
+    "a partial of map": "print(list(map(partial(scored, network), [])))",
+    "a partial by a name": "score = partial(scored, network); print(list(map(score, [])))",
+}
+
+
+def _run(evaluated: str, scored: str) -> tuple[dict[str, str], dict[str, str]]:
+    texts = (t.replace("EVALUATED", f"        {evaluated}") for t in (_BEFORE, _AFTER))
+    before, after = ({"main.py": t.replace("SCORED", scored)} for t in texts)
+    return before, after
+
+
+MAPPED = (
+    *(
+        Training(
+            f"a helper of what computes the loss, {name}",
+            *_run(text, "scored(network, [])"),
+            {"it is not cast": ((_CAST + "\n        ", "    with torch.no_grad():\n        "),)},
+        )
+        for name, text in _WAYS.items()
+    ),
+    *(
+        Training(
+            f"an evaluation run by {name}",
+            *_run(_WAYS["called"], text),
+            {
+                "it is not cast": (
+                    (_CAST + "\n        return", "    with torch.no_grad():\n        return"),
+                )
+            },
+        )
+        for name, text in _PARTIALS.items()
+    ),
 )

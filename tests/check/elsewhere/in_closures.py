@@ -1,4 +1,4 @@
-"""A closure in the block of `scale_loss` runs the scaled loss backward."""
+"""A closure in the block of `scale_loss` runs the scaled loss backward; one that a step is given runs before it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,90 @@ for _ in range(4):
         loss = F.mse_loss(net(torch.randn(3, 4)), torch.randn(3, 2))
     descend(optimizer, loss, loss * 2, scaler)
 """
+_REFINED_BEFORE = """
+# file: train.py
+import torch
+import torch.nn.functional as F
+from apex import amp
+
+net = torch.nn.Linear(4, 2)
+first = torch.optim.Adam(net.parameters(), lr=0.1)
+second = torch.optim.LBFGS(net.parameters(), lr=0.1)
+net, first = amp.initialize(net, first, opt_level="O1")
+x, y = torch.randn(3, 4), torch.randn(3, 2)
+
+
+def measured():
+    second.zero_grad()
+    loss = F.mse_loss(net(x), y)
+    loss.backward()
+    return loss
+
+
+def refine(turns):
+    for _ in range(turns):
+        second.step(measured)
+
+
+for _ in range(4):
+    first.zero_grad()
+    loss = F.mse_loss(net(x), y)
+    with amp.scale_loss(loss, first) as scaled_loss:
+        scaled_loss.backward()
+    first.step()
+with amp.disable_casts():
+    refine(2)
+"""
+_REFINED_AFTER = """
+# file: train.py
+import torch
+import torch.nn.functional as F
+
+net = torch.nn.Linear(4, 2)
+first = torch.optim.Adam(net.parameters(), lr=0.1)
+second = torch.optim.LBFGS(net.parameters(), lr=0.1)
+scaler = torch.cuda.amp.GradScaler()
+x, y = torch.randn(3, 4), torch.randn(3, 2)
+
+
+def measured():
+    second.zero_grad()
+    loss = F.mse_loss(net(x), y)
+    loss.backward()
+    return loss
+
+
+def refine(turns):
+    for _ in range(turns):
+        second.step(measured)
+
+
+for _ in range(4):
+    first.zero_grad()
+    with torch.cuda.amp.autocast():
+        loss = F.mse_loss(net(x), y)
+    scaler.scale(loss).backward()
+    scaler.step(first)
+    scaler.update()
+refine(2)
+"""
+_REFINED = Training(
+    "a closure that clears before the step it is given to",
+    files(_REFINED_BEFORE),
+    files(_REFINED_AFTER),
+    {
+        "cast": (
+            (
+                "    second.zero_grad()\n    loss = F.mse_loss(net(x), y)",
+                "    second.zero_grad()\n    with torch.cuda.amp.autocast():\n        loss = F.mse_loss(net(x), y)",
+            ),
+        ),
+        "not cleared": (("    second.zero_grad()\n", ""),),
+        "scaled": (("    loss.backward()", "    scaler.scale(loss).backward()"),),
+    },
+)
 IN_CLOSURES = (
+    _REFINED,
     Training(
         "a closure that runs the scaled loss of a block backward",
         files(_BEFORE),
