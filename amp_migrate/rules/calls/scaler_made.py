@@ -13,7 +13,7 @@ from amp_migrate.facts.constants import number
 from amp_migrate.facts.paths import defs, tail, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.flow.assumption import NOTHING, Known
-from amp_migrate.flow.condition import Condition, is_plain, names, negate, speller
+from amp_migrate.flow.condition import Condition, either, is_plain, names, negate, speller
 from amp_migrate.flow.evaluate import value_of
 from amp_migrate.flow.refine import refine
 from amp_migrate.placement.making.creation import Creation
@@ -197,15 +197,29 @@ def _choice(context: Context, chosen: ast.expr, site: Site) -> tuple[Condition, 
                 if given is not None:
                     return test, repr(given), True
                 text = segment(other)
-                return test, text, made or _always(context, text) is not None
+                if made or _always(context, text) is not None:
+                    return test, text, True
+                asked = _asks_dynamic(text, other)
+                known = ast.unparse(chosen.test) in _asking_dynamic(text)
+                return either([test, asked]) if not known else asked, text, False
     text = segment(chosen)
     always = _always(context, text)
     if always:
         return Condition(False), text, True
     if always is False:
         return Condition(None, f"{text} is None"), text, True
-    operand = f"({text})" if isinstance(chosen, _LOOSE) else text
-    return Condition(None, f'{operand} in (None, "dynamic")'), text, False
+    return _asks_dynamic(text, chosen), text, False
+
+
+def _asks_dynamic(text: str, scale: ast.expr) -> Condition:
+    """Return the test whether a loss scale, which may be a number, is dynamic."""
+    operand = f"({text})" if isinstance(scale, _LOOSE) else text
+    return Condition(None, f'{operand} in (None, "dynamic")')
+
+
+def _asking_dynamic(text: str) -> tuple[str, ...]:
+    """Return how a test spells out a part of that one."""
+    return f"{text} is None", f"{text} == 'dynamic'", f"{text} in (None, 'dynamic')"
 
 
 def _is_dynamic(arm: ast.expr, test: ast.expr, truth: bool) -> bool:
