@@ -14,6 +14,9 @@ from amp_migrate.availability.truths import is_asked
 from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import path, spreads
 from amp_migrate.facts.scopes import global_name
+from amp_migrate.flow import NOTHING, Known
+from amp_migrate.flow.evaluate import value_of
+from amp_migrate.flow.refine import refine
 from amp_migrate.plan.cannot import Cannot, spoken
 from amp_migrate.project import CallSite, Function, Project, Received
 from amp_migrate.scaler.reach.kept import only_saved
@@ -221,8 +224,11 @@ class Carriers:
 
 
 def _is_arm(node: ast.AST, parent: ast.AST | None) -> bool:
-    """Tell whether a conditional expression gives a node, and does not ask it."""
-    return isinstance(parent, ast.IfExp) and parent.test is not node
+    """Tell whether a conditional expression gives amp, and neither asks it nor gives it where it is None."""
+    if not isinstance(parent, ast.IfExp) or parent.test is node or not isinstance(node, ast.expr):
+        return False
+    held = refine(NOTHING, parent.test, parent.body is node)
+    return held is None or value_of(node, held) != Known(None)
 
 
 def _taking(function: Function, name: ast.Name) -> Function | None:
