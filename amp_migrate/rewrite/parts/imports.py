@@ -150,16 +150,22 @@ def place_for(new: cst.CSTNode, body: Sequence[cst.CSTNode], last: int) -> int:
     """Return the position of the import, of those up to `last`, below which a new one reads best.
 
     A module of Python's library goes below the first block of such imports, any other below what comes of its
-    package already; else it goes below the last import.
+    package already; else it goes below the last import that is not relative.
     """
     first = next((at for at in range(last + 1) if is_import(body[at])), last)
     packages = _packages(new)
     if not packages <= _PYTHON:
         near = (at for at in range(last, first - 1, -1) if _packages(body[at]) & packages)
-        return next(near, last)
+        above = (at for at in range(last, first - 1, -1) if not is_relative(body[at]))
+        return next(near, next(above, last))
     block = list(takewhile(lambda at: _packages(body[at]) <= _PYTHON, range(first, last + 1)))
     below = [at for at in block if min(_packages(body[at])) < min(packages)]
     return (below or block or [last])[-1]
+
+
+def is_relative(statement: cst.CSTNode) -> bool:
+    """Tell whether a line imports from the package of its file alone."""
+    return is_import(statement) and _packages(statement) == {""}
 
 
 def _packages(statement: cst.CSTNode) -> set[str]:

@@ -15,6 +15,7 @@ from amp_migrate.rewrite.parts.imports import (
     bound_by,
     is_future,
     is_import,
+    is_relative,
     last_of_first_imports,
     place_for,
 )
@@ -31,6 +32,9 @@ def place_imports(
         return lines
     at = last_of_first_imports(body)
     if at is None:
+        return _at_start(body[0], slots[0][0], lines)
+    own = [is_relative(line) for line in body[: at + 1] if is_import(line)]
+    if own and all(own) and is_import(body[0]):
         return _at_start(body[0], slots[0][0], lines)
     below_import = is_import(body[at]) and not is_future(body[at])
     if not below_import:

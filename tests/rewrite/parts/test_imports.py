@@ -211,6 +211,39 @@ CASES = [
         """,
     ),
     case(
+        "above_the_imports_of_its_package",
+        """
+        import a
+        from .b import c
+
+        c()
+        """,
+        lambda p: [AddImport("import torch")],
+        """
+        import a
+        import torch
+        from .b import c
+
+        c()
+        """,
+    ),
+    case(
+        "in_front_where_all_are_of_its_package",
+        """
+        # about it
+        from . import a
+        from .b import c
+        """,
+        lambda p: [AddImport("import torch")],
+        """
+        # about it
+        import torch
+
+        from . import a
+        from .b import c
+        """,
+    ),
+    case(
         "known_imports_are_not_repeated",
         """
         import a, torch
