@@ -11,7 +11,7 @@ from amp_migrate.facts.paths import argument, outward, tail
 from amp_migrate.flow.assumption import Assumption, Known
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.once import once
-from amp_migrate.protocol.calls.handed import optimizer_of
+from amp_migrate.protocol.calls.handed import optimizer_of, reach_of
 from amp_migrate.protocol.certain.memory import CertainMemory
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.code.programs import Programs
@@ -62,10 +62,14 @@ class LeftScaledMachine(Unmoved):
 
 
 class _Block(NamedTuple):
-    """A block of Apex in a function whose parameter of a name is its optimizer, or with `keys` one of these for that."""
+    """A block of Apex in a function whose parameter of a name is its optimizer, or with `keys` one of these for that.
+
+    `loss` is the parameter that it scales.
+    """
 
     function: Function
     name: str
+    loss: str
     keys: Mapping[object, int]
 
 
@@ -76,23 +80,31 @@ class _Blocks(CertainMemory):
         super().__init__(program)
         self._blocks = blocks
         self._named = named
-        self._keyed = {block.function: block for block in blocks.values() if block.keys}
+        self._held = {block.function: block for block in blocks.values()}
 
     def into(self, call: ast.Call, callee: Function, known: Assumption) -> Assumption:
         """Return what a function knows when a call begins it: of a key, which optimizer it chooses."""
-        found, block = super().into(call, callee, known), self._keyed.get(callee)
-        given = self.handed.given(call, callee).get(block.name) if block is not None else None
-        if block is None or not isinstance(given, ast.Constant) or given.value not in block.keys:
+        found, block = super().into(call, callee, known), self._held.get(callee)
+        given = self.handed.given(call, callee) if block is not None else {}
+        if block is None or block.loss not in given:
             return found
-        return found.with_fact(optimizer_of(block.name), Known(block.keys[given.value]))
+        reached, key = self.handed.reaching(given[block.loss]), given.get(block.name)
+        if reached is not None:
+            found = found.with_fact(reach_of(block.loss), Known(tuple(sorted(reached))))
+        if not isinstance(key, ast.Constant) or key.value not in block.keys:
+            return found
+        return found.with_fact(optimizer_of(block.name), Known(block.keys[key.value]))
 
     def exact(self, event: Event, known: Assumption) -> Iterator[Event]:
         """Yield an event with what the path knows of its optimizers; a backward with those of its block."""
         own = self._blocks.get(event.node) if event.kind is Kind.BACKWARD else None
         held = self.handed.held(own.name, known) if own is not None else None
+        reached = self.handed.reached(own.loss, known) if own is not None else None
         for exact in super().exact(event, known):
-            block = frozenset({held}) if held is not None else self._named.get(event.node)
-            yield replace(exact, block=block)
+            if held is None or reached is None:
+                yield replace(exact, block=self._named.get(event.node))
+            else:
+                yield replace(exact, optimizers=reached, block=frozenset({held}))
 
 
 class Left(NamedTuple):
@@ -156,12 +168,16 @@ def _block(
     names = function.parameters.names
     for call in around(function.module, backward):
         if isinstance(call, ast.Call) and tail(call) == "scale_loss":
-            named = argument(call, "optimizers", 1)
+            named, loss = argument(call, "optimizers", 1), argument(call, "loss", 0)
+            if not isinstance(loss, ast.Name) or loss.id not in names:
+                return None
             if isinstance(named, ast.Name) and named.id in names:
-                return _Block(function, named.id, {})
+                return _Block(function, named.id, loss.id, {})
             key = named.slice if isinstance(named, ast.Subscript) else None
             if isinstance(named, ast.Subscript) and isinstance(key, ast.Name) and key.id in names:
-                return _Block(function, key.id, _keys(program, function.module, named, given))
+                return _Block(
+                    function, key.id, loss.id, _keys(program, function.module, named, given)
+                )
     return None
 
 

@@ -46,7 +46,7 @@ class Handed:
         self, call: ast.Call, callee: Function, known: Assumption
     ) -> Iterator[tuple[Term, Known]]:
         """Yield which optimizers the losses that a call gives reach, and which train the networks."""
-        of_losses = self._losses, _reach, self._reaching
+        of_losses = self._losses, reach_of, self.reaching
         for names, spelt, found in (of_losses, (self._networks, _trained, self._training)):
             for name in names.get(callee, ()):
                 given = self.given(call, callee).get(name)
@@ -87,7 +87,7 @@ class Handed:
 
     def reached(self, loss: str, known: Assumption) -> frozenset[int] | None:
         """Return the optimizers that a backward on a loss may reach, where the call says what it computed."""
-        return _numbers(known, _reach(loss))
+        return _numbers(known, reach_of(loss))
 
     def trained(self, network: str, known: Assumption) -> frozenset[int] | None:
         """Return the optimizers that train a network, where the call says which network it hands on."""
@@ -100,7 +100,7 @@ class Handed:
             found = self._bindings[call, callee] = self._project.given(call, callee)
         return found
 
-    def _reaching(self, loss: ast.expr) -> frozenset[int] | None:
+    def reaching(self, loss: ast.expr) -> frozenset[int] | None:
         """Return the optimizers that the backward of a loss may reach."""
         training = self._program.training
         holder = self._program.calls.body(self._project.module_of(loss), loss)
@@ -177,7 +177,8 @@ def _trained(name: str) -> Term:
     return term_of_name(name, "trained({})")
 
 
-def _reach(name: str) -> Term:
+def reach_of(name: str) -> Term:
+    """Return the term of which optimizers the loss that a parameter is may reach."""
     return term_of_name(name, "reach({})")
 
 
