@@ -12,7 +12,6 @@ from amp_migrate.facts.scopes import global_name
 from amp_migrate.modules.model import Class, Module
 from amp_migrate.values.forms import below, class_asked, fields, is_module_itself
 from amp_migrate.values.links.graph import VALUES
-from amp_migrate.values.links.keyed import comprehended
 from amp_migrate.values.links.unwrapped import UNWRAPS, Unwrapped
 from amp_migrate.values.links.upstream import APPENDED, EACH
 from amp_migrate.values.nodes import Nodes, enclosing_class
@@ -72,7 +71,7 @@ class Expressions:
             return self._each(self.node(module, node.elt))
         if isinstance(node, ast.Lambda):
             return self._stated((Written(module, node),))
-        return self._comprehended(module, node) if isinstance(node, ast.DictComp) else None
+        return self._each(self.node(module, node.value)) if isinstance(node, ast.DictComp) else None
 
     def _name(self, module: Module, node: ast.Name) -> int | None:
         scope = module.scopes.owner(node)
@@ -110,21 +109,24 @@ class Expressions:
         if isinstance(of_class, Class):
             return self.nodes.attribute(of_class, node.attr)
         base = self.node(module, of_class or node.value)
-        if base is None or node.attr != UNWRAPS:
-            return None if base is None else self.graph.field(base, node.attr)
-        return self.unwrapped.behind(base)
+        if base is None or node.attr == UNWRAPS:
+            return None if base is None else self.unwrapped.behind(base)
+        return self.graph.field(base, node.attr)
 
     def _item(self, module: Module, node: ast.Subscript) -> int | None:
         if (name := global_name(node)) is not None:
             return self.nodes.variable(module, module.tree.module, name)
-        if (base := self.node(module, node.value)) is None or isinstance(node.slice, ast.Slice):
+        base = self.node(module, node.value)
+        if base is None or isinstance(node.slice, ast.Slice):
             return base
         key = f"[{node.slice.value!r}]" if isinstance(node.slice, ast.Constant) else EACH
         return self.graph.field(base, key)
 
     def _either(self, module: Module, options: list[ast.expr]) -> int | None:
-        nodes = [n for item in options if (n := self.node(module, item)) is not None]
-        return self._joined(nodes) if len(nodes) > 1 else next(iter(nodes), None)
+        nodes = [n for n in (self.node(module, item) for item in options) if n is not None]
+        if len(nodes) < 2:
+            return nodes[0] if nodes else None
+        return self._joined(nodes)
 
     def _joined(self, nodes: Iterable[int | None]) -> int:
         result = self.graph.new()
@@ -161,9 +163,6 @@ class Expressions:
                 self.graph.flow(inner, self.graph.field(result, APPENDED))
         return result
 
-    def _comprehended(self, module: Module, node: ast.DictComp) -> int:
-        return comprehended(self.graph, self.lookup, module, node, self.node(module, node.value))
-
     def _each(self, inner: int | None) -> int:
         result = self.graph.new()
         if inner is not None:
@@ -178,7 +177,8 @@ class Expressions:
                 return builtin
         outside = [meaning for meaning in meanings if isinstance(meaning, str)]
         for name in outside if meanings else [last_name(func)]:
-            if (same := wrapped(name, call)) is not None:
+            same = wrapped(name, call)
+            if same is not None:
                 return self.node(module, same)
         if any(name in _APEX_INITIALIZE for name in outside):
             return self.initialized(module, call)
