@@ -87,6 +87,8 @@ class Deciding:
 
     def _unit(self, found: list[Site], refused: Refusal | None) -> Answer:
         """Answer for one unit, as before where it was asked for before. Raises `Cannot` where it is left."""
+        if found[0] in self._left:
+            raise self._left[found[0]]
         leaving = self._leaving.get(found[0], frozenset())
         asked = (tuple(found), refused, leaving)
         if asked not in self._made:
@@ -106,8 +108,6 @@ class Deciding:
 
     def _fresh(self, found: list[Site], refused: Refusal | None) -> Answer:
         index = self._index
-        if found[0] in self._left:
-            raise self._left[found[0]]
         if refused is not None:
             raise self._out_of_reach.get(found[0]) or refused_unit(found, refused, index.project)
         refuse_skipped(found)

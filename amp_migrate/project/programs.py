@@ -57,9 +57,10 @@ def imports(project: Project, path: str) -> frozenset[str]:
     return known[path]
 
 
-def files_of(project: Project, program: Module) -> set[str]:
+def files_of(project: Project, program: Module) -> frozenset[str]:
     """Return the files that a program may run: its own and what it imports, at any distance."""
-    return set(closure([program.path], lambda path: imports(project, path)))
+    path = program.path
+    return kept(project, (files_of, path), lambda: frozenset(closure([path], partial(imports, project))))
 
 
 def beside(project: Project, *paths: str) -> frozenset[str]:
@@ -136,8 +137,13 @@ def number_of(project: Project, path: str) -> int:
     return project.programs[path.replace("\\", "/")]
 
 
-def programs(project: Project, modules: Collection[Module]) -> dict[Module, set[str]]:
+def programs(project: Project, modules: Collection[Module]) -> dict[Module, frozenset[str]]:
     """Return the files that none imports, of those that belong together with some files, each with the files it may run."""
+    groups = frozenset(project.programs[module.path] for module in modules)
+    return kept(project, (programs, groups), partial(_programs, project, modules))
+
+
+def _programs(project: Project, modules: Collection[Module]) -> dict[Module, frozenset[str]]:
     near = project.connected_with(modules)
     imported = {path for module in near for path in imports(project, module.path) - {module.path}}
     return {m: files_of(project, m) for m in near if m.path not in imported}

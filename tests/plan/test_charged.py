@@ -56,11 +56,20 @@ class Pairs:
 def report(x):
     return norm(x)
 """
+ISLAND = SHARED.replace(
+    "        return self.body(x)\n",
+    """        body = self.body(x)
+        scores = torch.einsum("ij,kj->ik", body.float(), x.float())
+        return self.body(scores @ body)
+""",
+)
 CALLS = "from middle import report\n\nprint(report(torch.ones(3)))\n"
 IMPORTS = "import middle\n\nprint(middle)\n"
 
 
-def _left(monkeypatch: pytest.MonkeyPatch, search: str, wrong: Place) -> set[str]:
+def _left(
+    monkeypatch: pytest.MonkeyPatch, search: str, wrong: Place, shared: str = SHARED
+) -> set[str]:
     """Return the files that keep Apex where `wrong` goes wrong as long as one of two programs changes."""
 
     def judged(
@@ -70,7 +79,7 @@ def _left(monkeypatch: pytest.MonkeyPatch, search: str, wrong: Place) -> set[str
         return Judgement(found, [])
 
     monkeypatch.setattr(Judge, "judged", judged)
-    texts = {"another.py": TRAIN, "middle.py": MIDDLE, "search.py": search, "shared.py": SHARED}
+    texts = {"another.py": TRAIN, "middle.py": MIDDLE, "search.py": search, "shared.py": shared}
     sources = [Source.from_bytes(path, text.encode()) for path, text in texts.items()]
     result = migrate(sources, Settings())
     return {f.path for f in result.plan.findings() if f.status is Status.LEFT}
@@ -84,3 +93,9 @@ def test_the_program_that_calls_the_place_is_left(monkeypatch: pytest.MonkeyPatc
 def test_the_program_that_imports_the_file_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a library calls is called by nobody in sight."""
     assert _left(monkeypatch, TRAIN + IMPORTS, Place("middle.py", 6)) == {"search.py"}
+
+
+def test_what_was_left_stays_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Although it was one unit with what goes, as both change the network that they share."""
+    wrong = Place("search.py", 13)
+    assert _left(monkeypatch, TRAIN, wrong, ISLAND) == {"search.py"}
