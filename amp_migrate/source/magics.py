@@ -30,10 +30,8 @@ class Masked:
         Raises ValueError where a magic is there twice, or in part.
         """
         there = [int(number) for number in LEFTOVER.findall(text)]
-        cut = any(
-            magic.endswith("\\") and (at in there) != (at + 1 in there)
-            for at, magic in enumerate(self.magics)
-        )
+        going_on = (at for at in range(1, len(self.magics)) if f'#"magic:{at}"' in self.text)
+        cut = any((at in there) != (at - 1 in there) for at in going_on)
         if cut or len(there) != len(set(there)) or max(there, default=-1) >= len(self.magics):
             raise ValueError("an edit would repeat or cut a magic command")
         return LEFTOVER.sub(lambda match: self.magics[int(match[1])], text)

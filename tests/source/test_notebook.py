@@ -114,6 +114,19 @@ def test_reindented_magics_come_back_with_their_block() -> None:
     assert "".join(cell["source"]) == "if 1:\n    !ls \\\n      -l\n    x = 1"
 
 
+@pytest.mark.parametrize(
+    "cell", ["!ls \\", "!ls \\\n  -l \\", "!a \\\n  b\n!c \\", "!b \\\nx =\n!c\n"]
+)
+def test_magic_that_goes_on_behind_the_end_of_its_cell(cell: str) -> None:
+    """The shell takes it as it is."""
+    data = json.dumps(document([("code", f"import apex\n{cell}"), ("code", "x = 1")])).encode()
+    source = read(data)
+
+    assert source.codec.encode(source.text) == data
+    changed = json.loads(source.encode(source.text.replace("import apex\n", "")))["cells"]
+    assert ["".join(c["source"]) for c in changed] == [cell, "x = 1"]
+
+
 def test_cell_that_lost_every_line_is_empty() -> None:
     cells = [("code", "import torch"), ("code", "from apex import amp"), ("code", "x = 1")]
     source = read(json.dumps(document(cells), indent=1).encode())
