@@ -60,7 +60,9 @@ def imports(project: Project, path: str) -> frozenset[str]:
 def files_of(project: Project, program: Module) -> frozenset[str]:
     """Return the files that a program may run: its own and what it imports, at any distance."""
     path = program.path
-    return kept(project, (files_of, path), lambda: frozenset(closure([path], partial(imports, project))))
+    return kept(
+        project, (files_of, path), lambda: frozenset(closure([path], partial(imports, project)))
+    )
 
 
 def beside(project: Project, *paths: str) -> frozenset[str]:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Collection, Iterator, Mapping
-from functools import cache
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from amp_migrate.project import Class, Function, Project
+from amp_migrate.project import Function, Project
 from amp_migrate.project.once import once
-from amp_migrate.project.programs import number_of
 from amp_migrate.protocol.binding import unbound
-from amp_migrate.protocol.calls.receivers import Receivers
-from amp_migrate.protocol.casts import CastMachine, Inside, ObjectMachine, PartMachine
+from amp_migrate.protocol.casts.faults import wrong_inside
 from amp_migrate.protocol.certain.emptied import emptied
 from amp_migrate.protocol.certain.known import Known
 from amp_migrate.protocol.certain.memory import CertainMemory
@@ -28,7 +24,7 @@ from amp_migrate.protocol.machine import Machine
 from amp_migrate.protocol.placeholder import replaced, stale
 from amp_migrate.protocol.run.blind import Search, may_tell
 from amp_migrate.protocol.run.memory import Memory
-from amp_migrate.protocol.run.runs import Key
+from amp_migrate.protocol.run.runs import Breached
 from amp_migrate.protocol.run.solve import Run
 from amp_migrate.protocol.scaler import (
     ScalerMachine,
@@ -38,8 +34,6 @@ from amp_migrate.protocol.scaler import (
     ungrouped,
 )
 from amp_migrate.protocol.switched import switched
-from amp_migrate.training.contexts import enters_autocast
-from amp_migrate.training.events import Kind
 from amp_migrate.training.reads.uses import Uses
 
 _Placed = tuple[Breach, str, int]
@@ -69,7 +63,7 @@ def faults_of(program: Program) -> list[Fault]:
         found.setdefault(_key(fault), fault)
     for fault in _remade(part, programs):
         found.setdefault(_key(fault), fault)
-    for fault in _casts(program, memory, Search(program, memory)):
+    for fault in wrong_inside(program, Search(program, memory)):
         found.setdefault(_key(fault), fault)
     for fault in scaled_losses(program):
         found.setdefault(_key(fault), fault)
@@ -93,11 +87,11 @@ def _scalers(
     for scaler in program.training.objects.scalers:
         machine = switched(ScalerMachine(scaler.number), off)
         anyhow = search.anyhow(machine, programs.of_scaler(scaler.number))
-        homes = [breach.key.function for breach in anyhow.breached()]
+        breached = anyhow.breached()
         yield from never_scaled(program, anyhow, scaler.number)
         yield from never_updated(program, scaler.number)
-        if homes:
-            yield from search.told(anyhow, machine, homes).faults()
+        if breached:
+            yield from search.told(anyhow, machine, breached).faults()
 
 
 def _unfinished(
@@ -144,66 +138,6 @@ def _remade(program: Program, programs: Programs) -> Iterator[Fault]:
             yield from search.run(machine, programs.of_scaler(scaler.number)).faults()
 
 
-def _casts(program: Program, memory: Memory, search: Search) -> Iterator[Fault]:
-    """Yield what goes wrong in autocast blocks.
-
-    The parts of networks that a method runs without gradients and with them, in a block of its caller, are among it.
-    """
-    parts = _parts(program)
-    anyhow = search.anyhow(CastMachine(), program.span)
-    homes = {breach.key.function for breach in anyhow.breached()}
-    within = cache(lambda method: _in_parts(search, method, parts))
-    for method in _unseen(program, parts):
-        yield from within(method)
-    met = {key.function for key in anyhow.summaries if _runs_parts(key, parts)}
-    homes.update(filter(within, met))
-    if not homes:
-        return
-    casts = search.apart(ObjectMachine(Receivers(program)), anyhow.leading_to(homes))
-    yield from casts.faults()
-    methods = {key.function: None for key in casts.summaries if _runs_parts(key, parts)}
-    for method in methods:
-        yield from within(method)
-
-
-def _in_parts(
-    search: Search, method: Function, parts: Mapping[Class | None, set[ast.AST]]
-) -> list[Fault]:
-    """Return what goes wrong with the parts of its network that a method runs inside an autocast block."""
-    machine = PartMachine(frozenset(parts[method.cls]))
-    return search.run(machine, Span(((method, False),))).faults()
-
-
-def _parts(program: Program) -> dict[Class | None, set[ast.AST]]:
-    """Return the nodes that run parts of networks, by the classes of those."""
-    parts: dict[Class | None, set[ast.AST]] = {}
-    for function, held in program.training.by_function.items():
-        found = {node for node, events in held.items() for e in events if e.kind is Kind.PART}
-        if found and function.cls is not None:
-            parts.setdefault(function.cls, set()).update(found)
-    return parts
-
-
-def _unseen(program: Program, parts: Collection[Class | None]) -> Iterator[Function]:
-    """Yield the forwards of networks that no call is seen to run, in programs that enter autocast blocks.
-
-    A network that is made out of sight, as by a name, runs them there.
-    """
-    hidden = [f for f, _ in program.entries if f.name == "forward" and f.cls in parts]
-    project = program.project
-    casting = {
-        number_of(project, module.path)
-        for module, node in (project.nodes(ast.With) if hidden else ())
-        if enters_autocast(project, module, node)
-    }
-    yield from (f for f in hidden if number_of(project, f.module.path) in casting)
-
-
-def _runs_parts(key: Key, parts: Collection[Class | None]) -> bool:
-    state = key.state.machine
-    return key.function.cls in parts and isinstance(state, Inside) and state.casts
-
-
 def _key(fault: Fault) -> _Placed:
     return fault.breach, fault.place.path, fault.place.line
 
@@ -248,8 +182,10 @@ def _gradients(
     def run(number: int) -> dict[_Placed, Fault]:
         """Return what paths told apart show of one optimizer at the places that count."""
         if number not in told:
-            homes = (met[number][key].functions for key in counting & met[number].keys())
-            apart = search.told(blind[number], machines[number], frozenset().union(*homes))
+            places = (met[number][key].breached for key in counting & met[number].keys())
+            apart = search.told(
+                blind[number], machines[number], [b for each in places for b in each]
+            )
             told[number] = {_key(fault): fault for fault in apart.faults()}
         return told[number]
 
@@ -270,23 +206,24 @@ def _gradients(
 
 
 class _Met(NamedTuple):
-    """A breach that a run along all ways at once met: its functions, and whether an event there may be certain."""
+    """A breach that a run along all ways at once met at some nodes of a line, and whether an event there may be certain."""
 
-    functions: frozenset[Function]
+    breached: tuple[Breached, ...]
     sure: bool
 
 
 def _met(run: Run, program: Program, memory: Memory) -> dict[_Placed, _Met]:
     """Return the breaches that a run along all ways at once met, by place."""
     found: dict[_Placed, _Met] = {}
-    for breach, at, here, *_ in run.breached():
+    for item in run.breached():
+        breach, at, here, *_ = item
         key = breach, at.function.module.path, here.point.line
         sure = any(
             event.certain or may_tell(event) or memory.visits.of_visited(at.function, event)
             for event in program.events(at.function, here.point.node)
         )
-        known = found.get(key, _Met(frozenset(), sure=False))
-        found[key] = _Met(known.functions | {at.function}, known.sure or sure)
+        known = found.get(key, _Met((), sure=False))
+        found[key] = _Met((*known.breached, item), known.sure or sure)
     return found
 
 

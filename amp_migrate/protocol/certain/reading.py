@@ -9,7 +9,9 @@ from functools import cached_property, partial
 
 from amp_migrate.project import Function
 from amp_migrate.protocol.calls.receivers import Receivers
-from amp_migrate.protocol.casts import CertainCasts, CertainObjects
+from amp_migrate.protocol.casts.faults import told_apart
+from amp_migrate.protocol.casts.machine import CertainCasts, CertainObjects
+from amp_migrate.protocol.casts.roughly import RoughCertainCasts
 from amp_migrate.protocol.certain.gradients import CertainGradients
 from amp_migrate.protocol.certain.known import Known
 from amp_migrate.protocol.certain.memory import CertainMemory
@@ -28,8 +30,8 @@ from amp_migrate.protocol.run.solve import Run
 from amp_migrate.protocol.run.ways import Turn, Ways
 from amp_migrate.training.events import Event, Kind
 
-_MOST = 1_000_000
-"""Moments that a reading looks at: half a minute."""
+_MOST = 150_000
+"""Moments that a reading looks at: some ten seconds."""
 _NAMES_OPTIMIZER = (Kind.STEP, Kind.UNSCALE)
 
 
@@ -97,8 +99,9 @@ class Reading:
 
     def _casts(self, search: Search) -> Iterator[Shown]:
         """Yield what autocast blocks meet; objects are told apart only where something may be met without."""
-        anyhow = search.anyhow(CertainCasts(), self.program.span)
-        if homes := {breached.key.function for breached in anyhow.breached()}:
+        anyhow = search.anyhow(RoughCertainCasts(), self.program.span)
+        breached = told_apart(anyhow, search, CertainCasts())
+        if homes := {b.key.function for b in breached}:
             machine = CertainObjects(Receivers(self.program))
             yield from self._run(machine, search, anyhow.leading_to(homes))
 
@@ -111,27 +114,35 @@ class Reading:
         runs: list[_Group] = []
         for group in groups:
             if not group.apart:
-                runs.append(_Group(group.numbers, [], dict))
+                runs.append(_Group(group.numbers, [], lambda _: {}))
                 continue
             sole = parts.alone(group.numbers, known) and not parts.strange(group.numbers)
             alone = parts.alone(group.numbers, scaled)
             machine = CertainGradients(group.numbers, group.scalers, alone, sole)
             anyhow = search.anyhow(machine, self._programs.of_optimizers(group.numbers))
-            breached = anyhow.breached()
-            homes = anyhow.leading_to(b.key.function for b in breached)
-            tell = partial(self._met, machine, search, homes, group)
-            runs.append(_Group(group.numbers, breached, tell))
+            tell = partial(self._met, machine, search, anyhow, group)
+            runs.append(_Group(group.numbers, anyhow.breached(), tell))
         for own in runs:
-            if any(self._may_be_shown(at, own, runs, parts) for at in own.anyhow):
+            own.sought = [at for at in own.anyhow if self._may_be_shown(at, own, runs, parts)]
+        for own in runs:
+            if any(self._may_be_shown(at, own, runs, parts) for at in own.sought):
                 for key, item in own.met.items():
                     if parts.lives_in(own.numbers, item.function):
                         beside = _beside(runs, parts, item.function, item.event)
                         if all(other.meets(key) for other in beside):
                             yield item
 
-    def _met(self, machine: Machine, search: Search, span: Span, group: Served) -> _Found:
-        """Return what paths told apart show of some optimizers."""
-        shown = self._shown(search.apart(machine, span), group.numbers, min(group.scalers))
+    def _met(
+        self,
+        machine: Machine,
+        search: Search,
+        anyhow: Run,
+        group: Served,
+        sought: Collection[Breached],
+    ) -> _Found:
+        """Return what paths told apart show of some optimizers, among which all is that is sought and so."""
+        run = search.told(anyhow, machine, sought)
+        shown = self._shown(run, group.numbers, min(group.scalers))
         return {item.key: item for item in shown}
 
     def _may_be_shown(self, at: Breached, own: _Group, runs: list[_Group], parts: Parts) -> bool:
@@ -209,14 +220,18 @@ class Reading:
 class _Group:
     """Optimizers that all events concern together: what they meet `anyhow`, and what where paths are told apart.
 
-    The latter, by `tell`, is worked out when it is first asked for: it is among the former.
+    The latter, by `tell`, is worked out when it is first asked for, as far as it is `sought`: it is among the former.
     """
 
     def __init__(
-        self, numbers: frozenset[int], anyhow: Collection[Breached], tell: Callable[[], _Found]
+        self,
+        numbers: frozenset[int],
+        anyhow: Collection[Breached],
+        tell: Callable[[Collection[Breached]], _Found],
     ) -> None:
         self.numbers = numbers
         self.anyhow = anyhow
+        self.sought: Collection[Breached] = ()
         self._places = {(breached.breach, breached.here.point.node) for breached in anyhow}
         self._tell = tell
         self._told = False
@@ -225,7 +240,7 @@ class _Group:
     def met(self) -> _Found:
         """What they meet where paths are told apart."""
         self._told = True
-        return self._tell() if self._places else {}
+        return self._tell(self.sought) if self.sought else {}
 
     def meets(self, key: tuple[Breach, ast.AST]) -> bool:
         """Tell whether they meet a breach at a node."""

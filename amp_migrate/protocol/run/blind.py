@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from amp_migrate.flow.assumption import NOTHING, Assumption
@@ -14,6 +14,7 @@ from amp_migrate.protocol.code.span import Span
 from amp_migrate.protocol.machine import Machine
 from amp_migrate.protocol.run.budget import Budget
 from amp_migrate.protocol.run.memory import Memory
+from amp_migrate.protocol.run.runs import Breached, Sought
 from amp_migrate.protocol.run.solve import Run
 from amp_migrate.training.events import Event
 
@@ -108,24 +109,21 @@ class Search:
         """Return a run that shows every breach: one that tells paths apart where not all are right anyway."""
         anyhow = self.anyhow(machine, span)
         breached = anyhow.breached()
-        return (
-            self.told(anyhow, machine, (b.key.function for b in breached)) if breached else anyhow
-        )
+        return self.told(anyhow, machine, breached) if breached else anyhow
 
-    def told(self, anyhow: Run, machine: Machine, functions: Iterable[Function]) -> Run:
-        """Return a run that tells paths apart, from where one of the machine along all paths at once came to some functions.
+    def told(self, anyhow: Run, machine: Machine, breached: Collection[Breached]) -> Run:
+        """Return a run that tells paths apart, from where one of the machine along all paths at once came to some breaches.
 
-        It ends once it has shown all that the other one met in them.
+        It ends once it has shown all of them.
         """
-        homes = frozenset(functions)
-        sought = {b.sought for b in anyhow.breached() if b.key.function in homes}
-        span = anyhow.leading_to(homes)
+        sought = {b.sought for b in breached}
+        span = anyhow.leading_to(b.key.function for b in breached)
         return Run(self.program, machine, self.memory, span, self._budget, sought)
 
     def apart(self, machine: Machine, span: Span) -> Run:
         """Return a run that tells all paths apart."""
         return Run(self.program, machine, self.memory, span, self._budget)
 
-    def anyhow(self, machine: Machine, span: Span) -> Run:
-        """Return a run along all paths at once."""
-        return Run(self.program, machine, self._blind, span, self._budget)
+    def anyhow(self, machine: Machine, span: Span, sought: Collection[Sought] | None = None) -> Run:
+        """Return a run along all paths at once, which ends once it has shown all breaches that are `sought`, if some are."""
+        return Run(self.program, machine, self._blind, span, self._budget, sought)

@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amp_migrate.plan.model import Decision
-from amp_migrate.protocol.casts import Inside
+from amp_migrate.protocol.casts.machine import Inside
 from amp_migrate.protocol.certain.reading import Reading
 from amp_migrate.protocol.faults import Breach
 from amp_migrate.protocol.run.ways import Turn

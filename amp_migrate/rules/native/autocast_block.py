@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.protocol.casts import Inside
+from amp_migrate.protocol.casts.machine import Inside
 from amp_migrate.protocol.certain.reading import Shown
 from amp_migrate.protocol.run.ways import Turn
 from amp_migrate.rules.native.remarks import Code

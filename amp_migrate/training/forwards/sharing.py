@@ -37,6 +37,7 @@ class Sharing:
         self._project = project
         self._objects = objects
         self._given = Given(project, objects)
+        self._found: dict[tuple[Groups, Groups], Run] = {}
         self._handed = Handed(project, objects, self._given, objects.trained)
 
     def networks(self, module: Module, func: ast.expr) -> Run:
@@ -50,7 +51,13 @@ class Sharing:
             isinstance(func, ast.Attribute) and self._is_method(module, func)
         ):
             around = self._objects.groups(module, func.value) - named
-        linked = [run for one in (*named, *around) for run in self._linked.get(one, ())]
+        if (named, around) not in self._found:
+            self._found[named, around] = self._sharing(named, around)
+        return self._found[named, around]
+
+    def _sharing(self, named: Groups, around: Groups) -> Run:
+        """Return what shares weights with some names, without the names around them."""
+        linked = {run for one in named | around for run in self._linked.get(one, ())}
         networks = _NONE.union(*(run.networks for run in linked)) - around
         return Run(networks, _NONE.union(*(run.within for run in linked)) - networks)
 

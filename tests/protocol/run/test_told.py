@@ -6,7 +6,7 @@ import pytest
 
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import build
-from amp_migrate.protocol.casts import CastMachine
+from amp_migrate.protocol.casts.machine import CastMachine
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.protocol.faults import Breach
 from amp_migrate.protocol.run.blind import Search

@@ -18,6 +18,8 @@ _DEEPEST = 12  # a recursion that enters contexts is followed no further down
 _CASTING = (Context.CASTS, Context.NO_CASTS)
 _MODES = (Context.NO_GRAD, Context.GRAD)
 _TELL = (*_CASTING, *_MODES)
+OF_NETWORKS = (Breach.CACHED, Breach.CAST_WRITE)
+"""The breaches that hang on which networks run, or are written."""
 _SCALING = (Context.DELAYS, Context.DIVIDES)
 
 
@@ -128,10 +130,10 @@ class CastMachine(Unmoved):
         if event.kind is Kind.STEP:
             return Moved((state,), (Breach.CAST_STEP,))
         if event.kind is Kind.WEIGHT_WRITE:
-            stale = not event.networks or state.ran & event.networks
+            stale = not event.networks or self.is_stale(state, event)
             return Moved((state,), (Breach.CAST_WRITE,) if stale else ())
         if event.kind is Kind.RUNS_WRITTEN:
-            return Moved((state,) if state.follows else (state, state._replace(ran=event.networks)))
+            return self.written(state, event)
         if event.kind is Kind.BACKWARD and event.scaled:
             return Moved((state,), (Breach.CAST_BACKWARD,))
         if event.kind is Kind.REFUSES_CASTS:
@@ -141,7 +143,31 @@ class CastMachine(Unmoved):
         if event.kind is Kind.CLEAR_CASTS:
             return Moved((state.uncached(),))
         runs = event.kind in (Kind.FORWARD, Kind.SHARED)
-        return _forward(state, event) if runs else Moved((state,))
+        return self.forward(state, event) if runs else Moved((state,))
+
+    def is_stale(self, state: Inside, event: Event) -> bool:
+        """Tell whether weights are written of a network that has run with them."""
+        return not state.ran.isdisjoint(event.networks)
+
+    def written(self, state: Inside, event: Event) -> Moved:
+        """Return what becomes of a state where networks run whose weights something writes by hand."""
+        return Moved((state,) if state.follows else (state, state._replace(ran=event.networks)))
+
+    def forward(self, state: Inside, event: Event) -> Moved:
+        """Return what becomes of a state where networks run, or parts of them."""
+        around = state.object if event.own else None
+        if state.no_grad and state.follows:
+            return Moved((state,))
+        if state.no_grad:
+            cached = {Cached(network, around) for network in event.networks}
+            cached |= {Cached(network, around, part=True) for network in event.within}
+            return Moved((state, state._replace(cached=frozenset(cached))))
+        again = any(
+            (old.network in event.networks or (old.network in event.within and not old.part))
+            and may_be_same(old.around, around)
+            for old in state.cached
+        )
+        return Moved((state,), (Breach.CACHED,) if again else ())
 
 
 class ObjectMachine(CastMachine):
@@ -177,7 +203,7 @@ class PartMachine(CastMachine):
         """Return what an event makes of a state."""
         assert isinstance(state, Inside)
         if event.kind is Kind.PART and event.node in self._parts and state.casts:
-            return _forward(state, event)
+            return self.forward(state, event)
         if event.kind is Kind.CLEAR_CASTS:
             return Moved((state.uncached(),))
         return Moved((state,))
@@ -190,22 +216,6 @@ def _seen(contexts: tuple[Context, ...]) -> tuple[int, ...]:
         context in _CASTING: place for place, context in enumerate(contexts) if context in _TELL
     }
     return tuple(sorted(last.values()))
-
-
-def _forward(state: Inside, event: Event) -> Moved:
-    around = state.object if event.own else None
-    if state.no_grad and state.follows:
-        return Moved((state,))
-    if state.no_grad:
-        cached = {Cached(network, around) for network in event.networks}
-        cached |= {Cached(network, around, part=True) for network in event.within}
-        return Moved((state, state._replace(cached=frozenset(cached))))
-    again = any(
-        (old.network in event.networks or (old.network in event.within and not old.part))
-        and may_be_same(old.around, around)
-        for old in state.cached
-    )
-    return Moved((state,), (Breach.CACHED,) if again else ())
 
 
 class CertainCasts(CastMachine):

@@ -1,0 +1,96 @@
+"""What goes wrong inside autocast blocks, on some path."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Mapping
+from functools import cache
+
+from amp_migrate.project import Class, Function
+from amp_migrate.project.programs import number_of
+from amp_migrate.protocol.calls.receivers import Receivers
+from amp_migrate.protocol.casts.machine import (
+    OF_NETWORKS,
+    CastMachine,
+    Inside,
+    ObjectMachine,
+    PartMachine,
+)
+from amp_migrate.protocol.casts.roughly import RoughCasts
+from amp_migrate.protocol.code.program import Program
+from amp_migrate.protocol.code.span import Span
+from amp_migrate.protocol.faults import Fault
+from amp_migrate.protocol.run.blind import Search
+from amp_migrate.protocol.run.runs import Breached, Key
+from amp_migrate.protocol.run.solve import Run
+from amp_migrate.training.contexts import enters_autocast
+from amp_migrate.training.events import Kind
+
+
+def told_apart(anyhow: Run, search: Search, machine: CastMachine) -> Collection[Breached]:
+    """Return the breaches that a machine meets which tells networks apart, of those that a run without that met."""
+    breached = anyhow.breached()
+    if all(b.breach not in OF_NETWORKS for b in breached):
+        return breached
+    span = anyhow.leading_to(b.key.function for b in breached)
+    return search.anyhow(machine, span, {b.sought for b in breached}).breached()
+
+
+def wrong_inside(program: Program, search: Search) -> Iterator[Fault]:
+    """Yield what goes wrong in autocast blocks.
+
+    The parts of networks that a method runs without gradients and with them, in a block of its caller, are among it.
+    """
+    parts = _parts(program)
+    anyhow = search.anyhow(RoughCasts(), program.span)
+    homes = {breached.key.function for breached in told_apart(anyhow, search, CastMachine())}
+    within = cache(lambda method: _in_parts(search, method, parts))
+    for method in _unseen(program, parts):
+        yield from within(method)
+    met = {key.function for key in anyhow.summaries if _runs_parts(key, parts)}
+    homes.update(filter(within, met))
+    if not homes:
+        return
+    casts = search.apart(ObjectMachine(Receivers(program)), anyhow.leading_to(homes))
+    yield from casts.faults()
+    methods = {key.function: None for key in casts.summaries if _runs_parts(key, parts)}
+    for method in methods:
+        yield from within(method)
+
+
+def _in_parts(
+    search: Search, method: Function, parts: Mapping[Class | None, set[ast.AST]]
+) -> list[Fault]:
+    """Return what goes wrong with the parts of its network that a method runs inside an autocast block."""
+    machine = PartMachine(frozenset(parts[method.cls]))
+    return search.run(machine, Span(((method, False),))).faults()
+
+
+def _parts(program: Program) -> dict[Class | None, set[ast.AST]]:
+    """Return the nodes that run parts of networks, by the classes of those."""
+    parts: dict[Class | None, set[ast.AST]] = {}
+    for function, held in program.training.by_function.items():
+        found = {node for node, events in held.items() for e in events if e.kind is Kind.PART}
+        if found and function.cls is not None:
+            parts.setdefault(function.cls, set()).update(found)
+    return parts
+
+
+def _unseen(program: Program, parts: Collection[Class | None]) -> Iterator[Function]:
+    """Yield the forwards of networks that no call is seen to run, in programs that enter autocast blocks.
+
+    A network that is made out of sight, as by a name, runs them there.
+    """
+    hidden = [f for f, _ in program.entries if f.name == "forward" and f.cls in parts]
+    project = program.project
+    casting = {
+        number_of(project, module.path)
+        for module, node in (project.nodes(ast.With) if hidden else ())
+        if enters_autocast(project, module, node)
+    }
+    yield from (f for f in hidden if number_of(project, f.module.path) in casting)
+
+
+def _runs_parts(key: Key, parts: Collection[Class | None]) -> bool:
+    state = key.state.machine
+    return key.function.cls in parts and isinstance(state, Inside) and state.casts
