@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache
 
 from amp_migrate.project import Class, Function
@@ -16,7 +16,7 @@ from amp_migrate.protocol.casts.machine import (
     ObjectMachine,
     PartMachine,
 )
-from amp_migrate.protocol.casts.roughly import RoughCasts
+from amp_migrate.protocol.casts.networks import AnyNetwork, Asked, Networks
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.code.span import Span
 from amp_migrate.protocol.faults import Fault
@@ -27,13 +27,27 @@ from amp_migrate.training.contexts import enters_autocast
 from amp_migrate.training.events import Kind
 
 
-def told_apart(anyhow: Run, search: Search, machine: CastMachine) -> Collection[Breached]:
-    """Return the breaches that a machine meets which tells networks apart, of those that a run without that met."""
+def met(
+    search: Search, span: Span, machine: Callable[[Networks], CastMachine]
+) -> tuple[Run, Collection[Breached]]:
+    """Return a run of a machine along all paths at once, and the breaches of it: of networks that it told apart.
+
+    They are told apart as far as that tells whether what a run shows that takes each for each other one is so.
+    """
+    anyhow = search.anyhow(machine(AnyNetwork()), span)
     breached = anyhow.breached()
     if all(b.breach not in OF_NETWORKS for b in breached):
-        return breached
+        return anyhow, breached
     span = anyhow.leading_to(b.key.function for b in breached)
-    return search.anyhow(machine, span, {b.sought for b in breached}).breached()
+    asked = machine(asked_in(search.program, breached))
+    return anyhow, search.anyhow(asked, span, {b.sought for b in breached}).breached()
+
+
+def asked_in(program: Program, breached: Iterable[Breached]) -> Networks:
+    """Return what tells networks apart as far as some breaches hang on that."""
+    return Asked(
+        event for b in breached for event in program.events(b.key.function, b.here.point.node)
+    )
 
 
 def wrong_inside(program: Program, search: Search) -> Iterator[Fault]:
@@ -42,16 +56,17 @@ def wrong_inside(program: Program, search: Search) -> Iterator[Fault]:
     The parts of networks that a method runs without gradients and with them, in a block of its caller, are among it.
     """
     parts = _parts(program)
-    anyhow = search.anyhow(RoughCasts(), program.span)
-    homes = {breached.key.function for breached in told_apart(anyhow, search, CastMachine())}
+    anyhow, breached = met(search, program.span, CastMachine)
+    homes = {b.key.function for b in breached}
     within = cache(lambda method: _in_parts(search, method, parts))
     for method in _unseen(program, parts):
         yield from within(method)
-    met = {key.function for key in anyhow.summaries if _runs_parts(key, parts)}
-    homes.update(filter(within, met))
+    run = {key.function for key in anyhow.summaries if _runs_parts(key, parts)}
+    homes.update(filter(within, run))
     if not homes:
         return
-    casts = search.apart(ObjectMachine(Receivers(program)), anyhow.leading_to(homes))
+    machine = ObjectMachine(Receivers(program), asked_in(program, breached))
+    casts = search.apart(machine, anyhow.leading_to(homes))
     yield from casts.faults()
     methods = {key.function: None for key in casts.summaries if _runs_parts(key, parts)}
     for method in methods:

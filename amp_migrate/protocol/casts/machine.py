@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from amp_migrate.project import Function
 from amp_migrate.protocol.calls.receivers import Object, Receivers, may_be_same
+from amp_migrate.protocol.casts.networks import EACH, RUNS, Cached, Networks
 from amp_migrate.protocol.faults import Breach
 from amp_migrate.protocol.machine import Moved, Unmoved
 from amp_migrate.training.contexts import Context
@@ -21,14 +22,6 @@ _TELL = (*_CASTING, *_MODES)
 OF_NETWORKS = (Breach.CACHED, Breach.CAST_WRITE)
 """The breaches that hang on which networks run, or are written."""
 _SCALING = (Context.DELAYS, Context.DIVIDES)
-
-
-class Cached(NamedTuple):
-    """A network that ran without gradients, or some `part` of it, and the object of which it is a part that no other object has."""
-
-    network: int
-    around: Object | None = None
-    part: bool = False
 
 
 class Inside(NamedTuple):
@@ -65,7 +58,10 @@ class Inside(NamedTuple):
 
 
 class CastMachine(Unmoved):
-    """Follows the contexts of a program, with AMP on."""
+    """Follows the contexts of a program, with AMP on; `networks` tells which networks are told apart in them."""
+
+    def __init__(self, networks: Networks = EACH) -> None:
+        self.networks = networks
 
     def starts(self, called: bool) -> tuple[Hashable, ...]:
         """A program begins outside of all contexts."""
@@ -130,10 +126,11 @@ class CastMachine(Unmoved):
         if event.kind is Kind.STEP:
             return Moved((state,), (Breach.CAST_STEP,))
         if event.kind is Kind.WEIGHT_WRITE:
-            stale = not event.networks or self.is_stale(state, event)
+            stale = not event.networks or self.networks.writes(event, state.ran)
             return Moved((state,), (Breach.CAST_WRITE,) if stale else ())
         if event.kind is Kind.RUNS_WRITTEN:
-            return self.written(state, event)
+            ran = state._replace(ran=self.networks.ran(event))
+            return Moved((state,) if state.follows else tuple(dict.fromkeys((state, ran))))
         if event.kind is Kind.BACKWARD and event.scaled:
             return Moved((state,), (Breach.CAST_BACKWARD,))
         if event.kind is Kind.REFUSES_CASTS:
@@ -142,29 +139,16 @@ class CastMachine(Unmoved):
             return Moved((state,), (Breach.RECORDED,))
         if event.kind is Kind.CLEAR_CASTS:
             return Moved((state.uncached(),))
-        runs = event.kind in (Kind.FORWARD, Kind.SHARED)
-        return self.forward(state, event) if runs else Moved((state,))
-
-    def is_stale(self, state: Inside, event: Event) -> bool:
-        """Tell whether weights are written of a network that has run with them."""
-        return not state.ran.isdisjoint(event.networks)
-
-    def written(self, state: Inside, event: Event) -> Moved:
-        """Return what becomes of a state where networks run whose weights something writes by hand."""
-        return Moved((state,) if state.follows else (state, state._replace(ran=event.networks)))
+        return self.forward(state, event) if event.kind in RUNS else Moved((state,))
 
     def forward(self, state: Inside, event: Event) -> Moved:
         """Return what becomes of a state where networks run, or parts of them."""
         around = state.object if event.own else None
-        if state.no_grad and state.follows:
-            return Moved((state,))
-        if state.no_grad:
-            cached = {Cached(network, around) for network in event.networks}
-            cached |= {Cached(network, around, part=True) for network in event.within}
-            return Moved((state, state._replace(cached=frozenset(cached))))
-        again = any(
-            (old.network in event.networks or (old.network in event.within and not old.part))
-            and may_be_same(old.around, around)
+        if state.no_grad and not state.follows:
+            cached = self.networks.cached(event, around)
+            return Moved((state, state._replace(cached=cached)) if cached else (state,))
+        again = not state.no_grad and any(
+            self.networks.runs(event, old) and may_be_same(old.around, around)
             for old in state.cached
         )
         return Moved((state,), (Breach.CACHED,) if again else ())
@@ -173,7 +157,8 @@ class CastMachine(Unmoved):
 class ObjectMachine(CastMachine):
     """Follows the contexts of a program, and in them the objects whose methods run: parts of two of them are two."""
 
-    def __init__(self, receivers: Receivers) -> None:
+    def __init__(self, receivers: Receivers, networks: Networks = EACH) -> None:
+        super().__init__(networks)
         self._receivers = receivers
 
     def begin(self, state: Hashable, caller: Function, call: ast.Call | None) -> Hashable:
@@ -193,6 +178,7 @@ class PartMachine(CastMachine):
     """Follows one method of a network inside an autocast block; `parts` are the nodes of its class that run its parts."""
 
     def __init__(self, parts: frozenset[ast.AST]) -> None:
+        super().__init__()
         self._parts = parts
 
     def starts(self, called: bool) -> tuple[Hashable, ...]:

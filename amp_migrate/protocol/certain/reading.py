@@ -9,9 +9,8 @@ from functools import cached_property, partial
 
 from amp_migrate.project import Function
 from amp_migrate.protocol.calls.receivers import Receivers
-from amp_migrate.protocol.casts.faults import told_apart
+from amp_migrate.protocol.casts.faults import asked_in, met
 from amp_migrate.protocol.casts.machine import CertainCasts, CertainObjects
-from amp_migrate.protocol.casts.roughly import RoughCertainCasts
 from amp_migrate.protocol.certain.gradients import CertainGradients
 from amp_migrate.protocol.certain.known import Known
 from amp_migrate.protocol.certain.memory import CertainMemory
@@ -99,10 +98,10 @@ class Reading:
 
     def _casts(self, search: Search) -> Iterator[Shown]:
         """Yield what autocast blocks meet; objects are told apart only where something may be met without."""
-        anyhow = search.anyhow(RoughCertainCasts(), self.program.span)
-        breached = told_apart(anyhow, search, CertainCasts())
+        anyhow, breached = met(search, self.program.span, CertainCasts)
         if homes := {b.key.function for b in breached}:
-            machine = CertainObjects(Receivers(self.program))
+            told = asked_in(self.program, breached)
+            machine = CertainObjects(Receivers(self.program), told)
             yield from self._run(machine, search, anyhow.leading_to(homes))
 
     def _gradients(self, search: Search) -> Iterator[Shown]:
