@@ -41,3 +41,11 @@ def test_a_network_that_ran_without_gradients_is_found_among_many(network: str) 
 
 def test_one_that_did_not_run_without_gradients_is_right_behind_many() -> None:
     assert _breaches(_NETWORKS[-1]) == []
+
+
+@pytest.mark.parametrize("network", [_NETWORKS[0], _NETWORKS[-1]])
+def test_where_there_are_too_many_ways_any_may_be_one_that_ran(
+    monkeypatch: pytest.MonkeyPatch, network: str
+) -> None:
+    monkeypatch.setattr("amp_migrate.protocol.casts.faults._MOST", 10)
+    assert _breaches(network) == [Breach.CACHED]

@@ -21,26 +21,29 @@ from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.code.span import Span
 from amp_migrate.protocol.faults import Fault
 from amp_migrate.protocol.run.blind import Search
+from amp_migrate.protocol.run.budget import Budget
 from amp_migrate.protocol.run.runs import Breached, Key
 from amp_migrate.protocol.run.solve import Run
 from amp_migrate.training.contexts import enters_autocast
 from amp_migrate.training.events import Kind
 
+_MOST = 400_000
+"""Moments that are looked at to tell networks apart: some twenty seconds."""
+
 
 def met(
-    search: Search, span: Span, machine: Callable[[Networks], CastMachine]
-) -> tuple[Run, Collection[Breached]]:
-    """Return a run of a machine along all paths at once, and the breaches of it: of networks that it told apart.
+    anyhow: Run, search: Search, machine: Callable[[Networks], CastMachine]
+) -> Collection[Breached]:
+    """Return the breaches that a machine meets along all paths at once where networks are told apart.
 
-    They are told apart as far as that tells whether what a run shows that takes each for each other one is so.
+    They are among those of a run that takes each network for every other one, and told apart as far as these hang on it.
     """
-    anyhow = search.anyhow(machine(AnyNetwork()), span)
     breached = anyhow.breached()
     if all(b.breach not in OF_NETWORKS for b in breached):
-        return anyhow, breached
+        return breached
     span = anyhow.leading_to(b.key.function for b in breached)
     asked = machine(asked_in(search.program, breached))
-    return anyhow, search.anyhow(asked, span, {b.sought for b in breached}).breached()
+    return search.anyhow(asked, span, {b.sought for b in breached}).breached()
 
 
 def asked_in(program: Program, breached: Iterable[Breached]) -> Networks:
@@ -53,23 +56,28 @@ def asked_in(program: Program, breached: Iterable[Breached]) -> Networks:
 def wrong_inside(program: Program, search: Search) -> Iterator[Fault]:
     """Yield what goes wrong in autocast blocks.
 
-    The parts of networks that a method runs without gradients and with them, in a block of its caller, are among it.
+    The parts of networks that a method runs without gradients and with them, in a block of its caller, are among it. In a
+    program of very many ways it is what may go wrong where networks are not told apart.
     """
     parts = _parts(program)
-    anyhow, breached = met(search, program.span, CastMachine)
+    anyhow = search.anyhow(CastMachine(AnyNetwork()), program.span)
+    budget = Budget(_MOST)
+    closely = Search(program, search.memory, budget)
+    breached = met(anyhow, closely, CastMachine)
     homes = {b.key.function for b in breached}
     within = cache(lambda method: _in_parts(search, method, parts))
     for method in _unseen(program, parts):
         yield from within(method)
-    run = {key.function for key in anyhow.summaries if _runs_parts(key, parts)}
+    run = {key.function: None for key in anyhow.summaries if _runs_parts(key, parts)}
     homes.update(filter(within, run))
-    if not homes:
-        return
-    machine = ObjectMachine(Receivers(program), asked_in(program, breached))
-    casts = search.apart(machine, anyhow.leading_to(homes))
-    yield from casts.faults()
-    methods = {key.function: None for key in casts.summaries if _runs_parts(key, parts)}
-    for method in methods:
+    if homes and not budget.is_short:
+        machine = ObjectMachine(Receivers(program), asked_in(program, breached))
+        casts = closely.apart(machine, anyhow.leading_to(homes))
+        yield from casts.faults()
+        run = {key.function: None for key in casts.summaries if _runs_parts(key, parts)}
+    if budget.is_short:
+        yield from anyhow.faults()
+    for method in run if homes else ():
         yield from within(method)
 
 
