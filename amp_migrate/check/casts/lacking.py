@@ -56,7 +56,7 @@ class Lacking:
 
     def _of_subcommands(self) -> Iterator[tuple[Key, Difference]]:
         """Yield the options that decide casts now where a subcommand may come that has none of that name."""
-        for name, _ in changed(self._old, self._new):
+        for name in changed(self._old, self._new):
             had = self._old.functions.get(name, ())
             for function in self._new.functions[name] if had else ():
                 for node in self._introduced(function):
