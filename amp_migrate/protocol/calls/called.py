@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from amp_migrate.facts.imports import last_name
-from amp_migrate.facts.paths import all_given, looked_up
+from amp_migrate.facts.paths import all_given, argument, looked_up
 from amp_migrate.modules.binding import fits
 from amp_migrate.project import Anonymous, CallSite, Class, Function, Module, Project
 from amp_migrate.protocol.code.strays import Strays
@@ -217,10 +217,10 @@ class Calls:
         """What the steps of an optimizer of torch run before they step: the closure that each is given."""
         found: dict[ast.AST, list[Function]] = {}
         for module, call in self._unresolved():
-            func = call.func
-            if isinstance(func, ast.Attribute) and func.attr == "step" and len(call.args) == 1:
+            func, closure = call.func, argument(call, "closure", 0)
+            if isinstance(func, ast.Attribute) and func.attr == "step" and closure is not None:
                 if self._project.values.is_optimizer(module, func.value):
-                    found[call] = self._meant(module, call.args[0])
+                    found[call] = self._meant(module, closure)
         return found
 
     @cached_property

@@ -121,23 +121,31 @@ for _ in range(4):
     scaler.update()
 refine(2)
 """
-_REFINED = Training(
-    "a closure that clears before the step it is given to",
-    files(_REFINED_BEFORE),
-    files(_REFINED_AFTER),
-    {
-        "cast": (
-            (
-                "    second.zero_grad()\n    loss = F.mse_loss(net(x), y)",
-                "    second.zero_grad()\n    with torch.cuda.amp.autocast():\n        loss = F.mse_loss(net(x), y)",
+
+
+def _refined(name: str, step: str) -> Training:
+    """Return a training in which a step is given a closure that clears first."""
+    given = "second.step(measured)"
+    return Training(
+        name,
+        files(_REFINED_BEFORE.replace(given, step)),
+        files(_REFINED_AFTER.replace(given, step)),
+        {
+            "cast": (
+                (
+                    "    second.zero_grad()\n    loss = F.mse_loss(net(x), y)",
+                    "    second.zero_grad()\n    with torch.cuda.amp.autocast():\n        loss = F.mse_loss(net(x), y)",
+                ),
             ),
-        ),
-        "not cleared": (("    second.zero_grad()\n", ""),),
-        "scaled": (("    loss.backward()", "    scaler.scale(loss).backward()"),),
-    },
-)
+            "not cleared": (("    second.zero_grad()\n", ""),),
+            "scaled": (("    loss.backward()", "    scaler.scale(loss).backward()"),),
+        },
+    )
+
+
 IN_CLOSURES = (
-    _REFINED,
+    _refined("a closure that clears before the step it is given to", "second.step(measured)"),
+    _refined("the same by its keyword", "second.step(closure=measured)"),
     Training(
         "a closure that runs the scaled loss of a block backward",
         files(_BEFORE),
