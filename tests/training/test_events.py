@@ -72,6 +72,10 @@ CASES = {
     ),
     "plain step": ("opt_d.step()", (Kind.STEP, _D, False)),
     "zero_grad of a network": ("disc.zero_grad()", (Kind.ZERO_GRAD, _D, False)),
+    "gradients put in place": (
+        "for p in disc.parameters():\n    p.grad = p.data.new(p.size()).fill_(1)",
+        (Kind.PUT_GRAD, _D, False),
+    ),
     "gradients set to None": (
         "for p in disc.parameters():\n    p.grad = None",
         (Kind.ZERO_GRAD, _D, False),
@@ -95,6 +99,8 @@ def test_events_are_recognised(
 QUIET = (
     "for p in disc.parameters():\n    torch.distributed.all_reduce(p.grad)",
     "for p in disc.parameters():\n    p.grad.mul_(0.5)",
+    "for p in disc.parameters():\n    p.grad = p.data.new(p.size()).zero_()",
+    "for p in disc.parameters():\n    p.grad = torch.full_like(p, 0.0).to(p.device)",
     "print([p.grad is None for p in disc.parameters()])",
     "print(disc.weight.grad.shape)",
     "x = torch.zeros(2, requires_grad=True)\nprint(x.grad.sum())",

@@ -7,15 +7,19 @@ from collections.abc import Iterator
 from typing import TypeGuard
 
 from amp_migrate.facts.below import every
-from amp_migrate.facts.constants import is_none
-from amp_migrate.facts.paths import called_on, tail
+from amp_migrate.facts.constants import is_none, number
+from amp_migrate.facts.paths import argument, called_on, tail
 from amp_migrate.project import Module
 from amp_migrate.training.bindings import bound_value
 
 _COPIES = "copy_"
 _CHANGES = frozenset({"add_", "addcdiv_", "addcmul_", _COPIES, "lerp_", "sub_"})
 _MAKES_ROOM = frozenset(
-    {"empty", "empty_like", "new", "new_empty", "new_zeros", "zeros", "zeros_like"}
+    {"empty", "empty_like", "new", "new_empty", "new_zeros", "zero_", "zeros", "zeros_like"}
+)
+_FILLS = {"fill_": 0, "full": 1, "full_like": 1, "new_full": 1}
+_MOVES = frozenset(
+    {"clone", "contiguous", "cuda", "float", "half", "requires_grad_", "to", "type", "type_as"}
 )
 _VIEWS = frozenset(
     {"detach", "detach_", "flatten", "reshape", "squeeze", "unsqueeze", "view", "view_as"}
@@ -110,9 +114,19 @@ def _held(module: Module, node: ast.AST, seen: set[ast.AST]) -> Iterator[ast.Att
             yield from _held(module, value, seen)
 
 
-def _makes_room(value: ast.expr) -> bool:
-    """Tell whether a value is None, or such as every gradient begins with."""
-    return is_none(value) or (isinstance(value, ast.Call) and tail(value) in _MAKES_ROOM)
+def _makes_room(value: ast.expr | None) -> bool:
+    """Tell whether a value is None, or such as every gradient begins with, zeros as well, wherever they are moved."""
+    if value is None or is_none(value):
+        return value is not None
+    if not isinstance(value, ast.Call):
+        return False
+    name = value.func.attr if isinstance(value.func, ast.Attribute) else tail(value)
+    if name in _FILLS:
+        filling = argument(value, "fill_value", _FILLS[name]) or argument(value, "value")
+        return number(filling) == 0
+    if name in _VIEWS or name in _MOVES:
+        return _makes_room(called_on(value))
+    return name in _MAKES_ROOM
 
 
 def _is_of_gradients(module: Module, value: ast.expr) -> bool:
