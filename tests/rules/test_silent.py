@@ -197,6 +197,26 @@ def main(model, optimizer, loader, k, epochs):
 """
         },
     ),
+    "a known number of turns that fills its windows": (
+        "AMP203",
+        {
+            "a.py": f"""{HEAD}
+STEPS = 24
+EVERY = 3
+
+
+def main(model, optimizer, x):
+    {INITIALIZED}    for i in range(STEPS):
+        loss = model(x).sum() / EVERY
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+        if (i + 1) % EVERY != 0:
+            continue
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+        },
+    ),
     "a plain backward where AMP is off": (
         "AMP206",
         {

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import partial
 
-from amp_migrate.facts.paths import defs, path, uses
-from amp_migrate.flow.cfg.subject import Fork, evaluated, question
+from amp_migrate.facts.below import every
+from amp_migrate.facts.constants import number
+from amp_migrate.facts.paths import defs, path, uses, walk
+from amp_migrate.flow.assumption import NOTHING, Known
+from amp_migrate.flow.cfg.subject import Fork, evaluated, question, ways
+from amp_migrate.flow.evaluate import evaluate
+from amp_migrate.flow.terms import term_of_name
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function
 from amp_migrate.project.order import inside, loop_of
 from amp_migrate.training.flags.counted import remainders
 from amp_migrate.training.flags.turns import turns
+from amp_migrate.training.origins.constants import constant_of
 
 _SEVERAL = ((ast.Gt, 0), (ast.Gt, 1), (ast.GtE, 1), (ast.GtE, 2), (ast.NotEq, 1))
 Asked = Callable[[Unit, Function, Fork], bool]
@@ -78,6 +85,29 @@ def restarts(unit: Unit, function: Function, limit: Fork) -> bool:
         for name in _paths(node.left)
     }
     return not counted or any(_starts_anew(function, limit, name) for name in counted)
+
+
+def ends_whole(unit: Unit, function: Function, limit: Fork) -> bool:
+    """Tell whether a boundary surely holds in the last turn of its loop, whose number is known: ``range(24)``, each second."""
+    module, test = function.module, question(limit)
+    loop = loop_of(module.tree, limit)
+    counter = turns(unit.project).counter(module, loop) if loop is not None else None
+    if loop is None or counter is None or counter.many is None:
+        return False
+    leaving = (n for n in walk(loop) if isinstance(n, ast.Break | ast.Continue | ast.Return))
+    if not all(isinstance(n, ast.Continue) and inside(module.tree, n, limit) for n in leaving):
+        return False
+    constant = partial(constant_of, unit.project, unit.losses.reached, function)
+    many = number(constant(counter.many))
+    if many is None or many < 1:
+        return False
+    known = NOTHING.with_fact(term_of_name(counter.name.id), Known(counter.start + int(many) - 1))
+    for name in (n for n in every(test) if isinstance(n, ast.Name) and n.id != counter.name.id):
+        value = constant(name)
+        if value is not None:
+            known = known.with_fact(term_of_name(name.id), Known(value.value))
+    outcome = evaluate(test, known)
+    return outcome is not None and outcome is not isinstance(ways(limit)[0][-1], ast.Continue)
 
 
 def _paths(node: ast.expr) -> set[str]:

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 
 from amp_migrate.flow.cfg.subject import Fork, question
 from amp_migrate.placement.reads.zeroing import begins_empty, lost_windows, windows
-from amp_migrate.placement.windows.counting import restarts
+from amp_migrate.placement.windows.counting import ends_whole, restarts
 from amp_migrate.placement.windows.ending import Rest, rest
 from amp_migrate.plan.model import Decision, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
@@ -75,12 +75,13 @@ def _decided(context: Context, overflows: str) -> Iterator[Decision]:
         seen.add(limit)
         if isinstance(question(limit), ast.BoolOp) or len(context.unit.steps_of(step.function)) > 1:
             continue
-        if not restarts(context.unit, step.function, limit):
+        here = context.unit, step.function, limit
+        if not restarts(*here) or ends_whole(*here):
             continue
         if backward.node in lost:
             continue
         test = asked(step.tree, limit)
-        left = rest(context.unit, step.function, limit)
+        left = rest(*here)
         left = Rest.CLEARED if begins_empty(context.unit, window) else left
         told, advice = _TOLD[left]
         more = overflows if left is Rest.CLEARED else ""

@@ -15,11 +15,15 @@ from amp_migrate.training.bindings import values_of
 
 
 class Counter(NamedTuple):
-    """The variable of a loop that counts its turns, the number of the first, and spellings of how many there are."""
+    """The variable of a loop that counts its turns, the number of the first, and spellings of how many there are.
+
+    Over ``range``, `many` is that number.
+    """
 
     name: ast.Name
     start: int
     turns: frozenset[str]
+    many: ast.expr | None = None
 
 
 class Turns:
@@ -77,7 +81,8 @@ class Turns:
         start = begins[0] if begins else ast.Constant(0)
         if not isinstance(start, ast.Constant) or type(start.value) is not int or not over.args:
             return None
-        return Counter(target, start.value, self._turns(module, kind, over.args[0]))
+        many = over.args[0] if kind == "range" else None
+        return Counter(target, start.value, self._turns(module, kind, over.args[0]), many)
 
     def _turns(self, module: Module, kind: str, given: ast.expr) -> frozenset[str]:
         """Return the spellings of how many items there are."""
