@@ -33,7 +33,7 @@ def given(module: Module, gradient: ast.expr) -> ast.expr | None:
     None stands for what changes nothing, or leaves a gradient empty.
     """
     value = _given(module, gradient)
-    return None if value is None or _makes_room(value) else value
+    return None if value is None or makes_room(value) else value
 
 
 def named(module: Module, node: ast.AST) -> Iterator[tuple[ast.Attribute, ast.expr]]:
@@ -114,7 +114,7 @@ def _held(module: Module, node: ast.AST, seen: set[ast.AST]) -> Iterator[ast.Att
             yield from _held(module, value, seen)
 
 
-def _makes_room(value: ast.expr | None) -> bool:
+def makes_room(value: ast.expr | None) -> bool:
     """Tell whether a value is None, or such as every gradient begins with, zeros as well, wherever they are moved."""
     if value is None or is_none(value):
         return value is not None
@@ -125,7 +125,7 @@ def _makes_room(value: ast.expr | None) -> bool:
         filling = argument(value, "fill_value", _FILLS[name]) or argument(value, "value")
         return number(filling) == 0
     if name in _VIEWS or name in _MOVES:
-        return _makes_room(called_on(value))
+        return makes_room(called_on(value))
     return name in _MAKES_ROOM
 
 

@@ -22,6 +22,7 @@ from amp_migrate.training.beliefs import (
 from amp_migrate.training.bindings import bound_value
 from amp_migrate.training.gradients.changed import given, is_data
 from amp_migrate.training.gradients.kept import Kept
+from amp_migrate.training.gradients.linear import Linear
 from amp_migrate.training.gradients.magnitude import Magnitude
 from amp_migrate.training.steppers import makes_optimizer
 
@@ -39,6 +40,7 @@ class Gradients:
     def __init__(self, project: Project) -> None:
         self._project = project
         self.kept = Kept(project)
+        self._linear = Linear(project)
 
     def use(self, function: Function, node: ast.Attribute) -> str | None:
         """Return what ``x.grad`` is for: "read", "clear", "keep", "give back", or None where its values do not matter."""
@@ -53,12 +55,16 @@ class Gradients:
         found = _loaded(node, tree.parents)
         if found == "read" and self.kept.is_put_aside(function.module, node):
             return "keep"
-        return None if found == "read" and Magnitude(function).cancels(node) else found
+        if found != "read" or Magnitude(function).cancels(node):
+            return None if found == "read" else found
+        return None if self._linear.stays(function.module, node) else found
 
     def is_changed(self, function: Function, gradient: ast.Attribute, name: ast.expr) -> bool:
         """Tell whether ``x.grad``, or a name that holds it, becomes anything but a multiple of what it is, or empty."""
         value = given(function.module, name)
         if value is None or self.kept.is_given_back(function.module, value):
+            return False
+        if self._linear.gives(function, value):
             return False
         return self._of_parameter(function, gradient.value)
 
