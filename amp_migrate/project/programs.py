@@ -104,6 +104,11 @@ def _is_collected(path: str) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in _TESTS)
 
 
+def is_run_by_pytest(function: Function) -> bool:
+    """Tell whether pytest runs a function by its name, each time anew: no call of a value comes to it."""
+    return function.name.startswith("test") and _is_collected(function.module.path)
+
+
 def run_from(project: Project, entries: Iterable[Function]) -> frozenset[str]:
     """Return the files of which something may run behind some functions: a script runs what it imports itself."""
     found: set[str] = set()

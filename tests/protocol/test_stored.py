@@ -28,6 +28,10 @@ _HELD = {
     "of nowhere": "class A:\n    def __init__(self, f):\n        self.size = f",
     "one of two": "holder.size = None or clip",
     "a bound method": "class B:\n    def clip(self): ...\nholder.size = b.clip",
+    "of another object": "class A:\n    def size(self): ...\nx.size = y.size",
+    "its own through a wrapper of the project": (
+        "def wrap(f):\n    return clip\nclass A:\n    def size(self): ...\nx.size = wrap(x.size)"
+    ),
     "made by partial": "import functools\nholder.size = functools.partial(clip, 2)",
     "a field": "import dataclasses\n@dataclasses.dataclass\nclass A:\n    size: object\nA(clip)",
 }
@@ -39,6 +43,11 @@ _FREE = {
     "a list": "holder.size = [clip]",
     "made elsewhere": "import torch\nholder.size = torch.zeros(3)",
     "never stored": "print(x.size(0))",
+    "its own under its name": "class A:\n    def size(self): ...\nx.size = x.size",
+    "that of its class, in a context of a library": (
+        "import torch\nclass A:\n    def size(self): ...\n"
+        "x.size = torch.no_grad()(type(x).size).__get__(x)"
+    ),
     "a comparison": "holder.size = clip == other",
     "of another attribute": "a.width = 4\nb.size = a.width",
     "given back": "def give():\n    return 4\nholder.size = give()",

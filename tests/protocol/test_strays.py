@@ -52,11 +52,11 @@ _NOT_RUN: dict[str, tuple[str, str]] = {
 }
 
 
-def _runs(text: str, func: str) -> list[str]:
-    tree = Tree("train.py", _CLIP + dedent(text))
-    project = build({"train.py": tree}, ["."])
+def _runs(text: str, func: str, path: str = "train.py") -> list[str]:
+    tree = Tree(path, _CLIP + dedent(text))
+    project = build({path: tree}, ["."])
     call = next(c for c in tree.nodes(ast.Call) if ast.unparse(c.func) == func)
-    module = project.modules["train.py"]
+    module = project.modules[path]
     known = project.callees(call)
     return [f.name for f in [*known, *Strays(project).of(module, call)]]
 
@@ -71,3 +71,10 @@ def test_functions_that_a_call_may_run(text: str, func: str) -> None:
 def test_functions_that_a_call_does_not_run(text: str, func: str) -> None:
     """What only code elsewhere calls, or what comes to other calls, does not run at this one."""
     assert _runs(text, func) == []
+
+
+@pytest.mark.parametrize(("path", "runs"), [("test_net.py", False), ("net.py", True)])
+def test_what_pytest_runs(path: str, runs: bool) -> None:
+    """A test function is run by pytest alone, whatever methods are looked up by name beside it."""
+    text = "def test_net(x):\n    x.loss.backward()\ndef call(hook, name):\n    getattr(hook, name)(hook)"
+    assert ("test_net" in _runs(text, "getattr(hook, name)", path)) is runs

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from amp_migrate.facts.constants import string
-from amp_migrate.facts.paths import all_given, looked_up
+from amp_migrate.facts.paths import all_given, looked_up, same, tail
 from amp_migrate.project import CallSite, Class, Function, Module, Project
 from amp_migrate.project.journeys import PUTS
 from amp_migrate.training.bindings import bound_value, returned, unpacked
@@ -16,16 +16,17 @@ from amp_migrate.training.bindings import bound_value, returned, unpacked
 # An attribute that a value is read from, or one of its items; None for what may be a function.
 _Source = tuple[str, bool] | None
 _Seen = set[tuple[ast.AST, bool]]
-_Stored = dict[str, list[tuple[Module, ast.expr]]]
+_Stored = dict[str, list[tuple[Module, ast.expr, ast.Attribute | None]]]
 _ITEM = ("[]", True)
 
 
 class _Place(NamedTuple):
-    """A value that may be a function, or hold one among its items."""
+    """A value that may be a function, or hold one among its items; `under` is the attribute that it is stored under."""
 
     module: Module
     node: ast.expr
     items: bool
+    under: ast.Attribute | None = None
 
 
 class Stored:
@@ -44,8 +45,8 @@ class Stored:
     def _search(self, wanted: list[tuple[str, bool]]) -> bool:
         seen: _Seen = set()
         for name, items in wanted:
-            for module, value in self._values.get(name, ()):
-                for source in self._sources(_Place(module, value, items), seen):
+            for module, value, under in self._values.get(name, ()):
+                for source in self._sources(_Place(module, value, items, under), seen):
                     if source is None:
                         return True
                     if source not in wanted:
@@ -59,14 +60,15 @@ class Stored:
         for module in self._project.modules.values():
             for node in module.tree.nodes(ast.Attribute):
                 if isinstance(node.ctx, ast.Store):
-                    found.setdefault(node.attr, []).extend(_stored(module, node))
+                    stored = ((module, value, node) for value in _stored(module, node))
+                    found.setdefault(node.attr, []).extend(stored)
             for cls in module.classes.values():
                 for name, value in _in_body(cls):
-                    found.setdefault(name, []).append((module, value))
+                    found.setdefault(name, []).append((module, value, None))
             for call in module.tree.nodes(ast.Call):
                 for name, value in self._given(call):
-                    found.setdefault(name, []).append((module, value))
-            found.setdefault(_ITEM[0], []).extend((module, item) for item in _items(module))
+                    found.setdefault(name, []).append((module, value, None))
+            found.setdefault(_ITEM[0], []).extend((module, item, None) for item in _items(module))
         return found
 
     def _given(self, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
@@ -83,24 +85,25 @@ class Stored:
                 yield from ((name, value) for name in fields for value in call.args)
 
     def _sources(self, place: _Place, seen: _Seen) -> Iterator[_Source]:
-        module, node, items = place
+        module, node, items, _ = place
         if (node, items) in seen:
             return
         seen.add((node, items))
         if isinstance(node, ast.Name):
             yield from self._of_name(place, node, seen)
         elif isinstance(node, ast.Attribute):
-            yield None if self._is_method(module, node) else (node.attr, items)
+            if not _is_its_own(node, place.under):
+                yield None if self._is_method(module, node) else (node.attr, items)
         elif isinstance(node, ast.Call):
             yield from self._of_call(place, node, seen)
         elif isinstance(node, ast.Lambda | ast.Yield | ast.YieldFrom):
             yield None
         elif isinstance(node, ast.Subscript):
             yield _ITEM
-            yield from self._sources(_Place(module, node.value, True), seen)
+            yield from self._sources(place._replace(node=node.value, items=True), seen)
         else:
             for part in _parts(node, items):
-                yield from self._sources(_Place(module, part, items), seen)
+                yield from self._sources(place._replace(node=part), seen)
 
     def _of_name(self, place: _Place, node: ast.Name, seen: _Seen) -> Iterator[_Source]:
         module = place.module
@@ -173,13 +176,39 @@ class Stored:
         if (attribute := looked_up(node)) is not None:
             name = string(attribute[1])
             yield None if name is None else (name, place.items)
-        yield _ITEM
+        parts = [
+            part for part in self._taken(place.module, node) if not _is_its_own(part, place.under)
+        ]
+        if parts:
+            yield _ITEM
+        for part in parts:
+            yield from self._sources(place._replace(node=part, items=True), seen)
+
+    def _taken(self, module: Module, node: ast.Call) -> list[ast.expr]:
+        """Return what the result of a call may be taken from: a function that is bound to an object stays what it is."""
         func = node.func.value if isinstance(node.func, ast.Attribute) else node.func
-        for part in (func, *node.args, *(k.value for k in node.keywords)):
-            yield from self._sources(_Place(place.module, part, True), seen)
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "__get__":
+            return [func]
+        known = self._project.external(module, node.func) is not None
+        given = (*node.args, *(k.value for k in node.keywords))
+        return [
+            part
+            for part in (*(() if known else (func,)), *given)
+            if not isinstance(part, ast.Constant)
+        ]
 
 
-def _stored(module: Module, node: ast.Attribute) -> Iterator[tuple[Module, ast.expr]]:
+def _is_its_own(node: ast.expr, under: ast.Attribute | None) -> bool:
+    """Tell whether an object gets back what it had there, as in ``model.forward = wrap(type(model).forward)``."""
+    if under is None or not isinstance(node, ast.Attribute) or node.attr != under.attr:
+        return False
+    of_class = node.value
+    if isinstance(of_class, ast.Call) and tail(of_class) == "type" and len(of_class.args) == 1:
+        of_class = of_class.args[0]
+    return same(of_class, under.value)
+
+
+def _stored(module: Module, node: ast.Attribute) -> Iterator[ast.expr]:
     """Yield what is assigned to an attribute; an item of that where it is taken apart."""
     tree = module.tree
     statement = tree.statement(node)
@@ -191,13 +220,13 @@ def _stored(module: Module, node: ast.Attribute) -> Iterator[tuple[Module, ast.e
             if len(up.elts) == len(value.elts) and tree.parent(up) is statement:
                 whole, value = True, value.elts[up.elts.index(node)]
         if value is not None:
-            yield module, value if whole else _item_of(value)
+            yield value if whole else _item_of(value)
     elif isinstance(statement, ast.For | ast.AsyncFor):
-        yield module, _item_of(statement.iter)
+        yield _item_of(statement.iter)
     elif isinstance(statement, ast.With | ast.AsyncWith):
-        yield from ((module, item.context_expr) for item in statement.items)
+        yield from (item.context_expr for item in statement.items)
     elif not isinstance(statement, ast.AugAssign):
-        yield module, ast.Yield()
+        yield ast.Yield()
 
 
 def _item_of(value: ast.expr) -> ast.Subscript:

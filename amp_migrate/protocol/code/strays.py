@@ -10,7 +10,7 @@ from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.paths import looked_up
 from amp_migrate.modules.binding import fits
 from amp_migrate.project import CallSite, Function, Module, Project
-from amp_migrate.project.programs import beside
+from amp_migrate.project.programs import beside, is_run_by_pytest
 from amp_migrate.protocol.code.stored import Stored
 from amp_migrate.training.beliefs import READS_GRADIENTS
 from amp_migrate.training.steppers import is_optimizer_class
@@ -79,6 +79,7 @@ class Strays:
             if function.node is not None
             and function.name != "__init__"
             and not function.is_property
+            and (not is_run_by_pytest(function) or self._project.unseen.travelling(function))
             and not _is_step_of_optimizer(function)
             and _touches_gradients(function.node)
             and not self._project.callers(function)
