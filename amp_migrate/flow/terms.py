@@ -59,7 +59,7 @@ def term_of_name(name: str, text: str = "{}") -> Term:
 
 
 _NEGATED = {ast.NotEq: ast.Eq, ast.IsNot: ast.Is, ast.NotIn: ast.In}
-_ASKING = {"isinstance", "issubclass", "callable"}
+_ASKING = {"isinstance", "issubclass", "callable", "type"}
 """Builtins whose answer depends on which objects they get, not on what is inside of them."""
 
 

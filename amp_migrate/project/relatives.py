@@ -61,9 +61,15 @@ def apart(
     holders = values.groups(where, other)
     if not objects or not holders or objects & holders:
         return False
-    classes = [cls for node in ones for cls in _classes(project, module, node)]
-    related = {relative for cls in classes for relative in family(cls)}
-    return related.isdisjoint(_classes(project, where, other))
+    return not any(are_related(project, module, node, where, other) for node in ones)
+
+
+def are_related(
+    project: Project, module: Module, one: ast.expr, where: Module, other: ast.expr
+) -> bool:
+    """Tell whether methods of the classes of two expressions may run on one object."""
+    related = {relative for cls in _classes(project, module, one) for relative in family(cls)}
+    return not related.isdisjoint(_classes(project, where, other))
 
 
 def _of_class(node: ast.expr) -> ast.expr:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import same, tail
 from amp_migrate.project import Class, Function
+from amp_migrate.protocol.calls.coming import handed_in
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.faults import Breach, Fault, Place
 from amp_migrate.protocol.machine import Moved, Unmoved
@@ -200,9 +201,13 @@ def listed(program: Program) -> Iterator[Fault]:
 def _is_list(program: Program, function: Function, given: ast.expr) -> bool:
     """Tell whether a variable holds a list on some way, or an attribute on all, where no test around tells of it."""
     module = function.module
-    values = [v for v in held(program.project, module, given) if v is not None]
-    lists = [isinstance(value, _LISTS) for value in values]
+    given_in = handed_in(program.project, function, given)
+    places = [(module, given)] if given_in is None else given_in
+    values = [v for where, node in places for v in held(program.project, where, node)]
+    lists = [isinstance(value, _LISTS) for value in values if value is not None]
     found = any(lists) if isinstance(given, ast.Name) else bool(lists) and all(lists)
+    if given_in is not None:
+        return found
     tests = [part for up, _ in module.tree.sides(given) for part in every(up.test)]
     asking = (node for node in tests if isinstance(node, ast.Call))
     return found and not any(same(node, given) for call in asking for node in call.args)

@@ -10,10 +10,11 @@ from amp_migrate.check.events.sides import Key, Side, changed, differs
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.check.gradients.waiting import same_optimizers
 from amp_migrate.facts.paths import all_given, outward, tail, walk
-from amp_migrate.project import Function, Module
+from amp_migrate.project import Function, Module, Project
+from amp_migrate.protocol.calls.coming import handed_in
 from amp_migrate.training.bindings import bases, values_of
 from amp_migrate.training.named import Optimizer
-from amp_migrate.training.origins.meant import in_turns, is_one_of_several
+from amp_migrate.training.origins.meant import in_turns, is_one_of_several, is_one_optimizer
 from amp_migrate.values.objects import Instance, Made
 
 _WHOLE = ("module", "_orig_mod", "model")  # how what wraps a network calls it
@@ -92,7 +93,7 @@ def taken_from_all(old: Side, new: Side) -> Iterator[tuple[Key, Difference]]:
         for function in old.functions[name]:
             for call, label in old.of_kind(function, Does.READ):
                 asked = [o for given in _values(function, call) for o in _masters(given)]
-                if any(is_one_of_several(old.project, function.module, o) for o in asked):
+                if any(_is_of_several(old.project, function, o) for o in asked):
                     wanted.append(str(label))
         for function in new.functions[name] if wanted else ():
             for text in dict.fromkeys(wanted):
@@ -101,6 +102,21 @@ def taken_from_all(old: Side, new: Side) -> Iterator[tuple[Key, Difference]]:
                 if len(calls) - len(whole) < wanted.count(text):
                     for call in whole:
                         yield differs(function, call, f"`{ast.unparse(call)}` {_ALL}")
+
+
+def _is_of_several(project: Project, function: Function, optimizer: ast.expr) -> bool:
+    """Tell whether an optimizer may be one of several; a parameter is not where each call that comes there gives one alone."""
+    seen = project.callers(function) and not project.escapes(function)
+    given = handed_in(project, function, optimizer) if seen else None
+    if given is None or not all(is_one_optimizer(project, module, node) for module, node in given):
+        return is_one_of_several(project, function.module, optimizer)
+    own = function.module.scopes.bound(optimizer) if isinstance(optimizer, ast.Name) else []
+    reads = {n for b in own if isinstance(b, ast.arg) for n in _reads(function, b.arg)}
+    return any(is_one_of_several(project, module, node, reads) for module, node in given)
+
+
+def _reads(function: Function, name: str) -> list[ast.Name]:
+    return function.module.scopes.reads(function.scope, name)
 
 
 def _values(function: Function, call: ast.Call) -> list[ast.expr]:

@@ -141,7 +141,7 @@ class Memory:
         for name, given in self._constants(call, callee):
             if name in self._shared:
                 found = found.with_fact(term_of_name(name), given)
-        for term, value in self.handed.on(call, callee, known):
+        for term, value in (*self._given.types(call, callee), *self.handed.on(call, callee, known)):
             found = found.with_fact(term, value)
         for term, truth in self._meanings.into(call, callee, known):
             found = found.with_fact(term, truth)
@@ -229,7 +229,7 @@ class Memory:
 
     def is_lasting(self, term: Term) -> bool:
         """Tell whether what is known of a term is kept where all else is forgotten."""
-        return chooses(self._program, term)
+        return chooses(self._program, term) or self._given.is_told(term)
 
     @cached_property
     def _is_shared(self) -> Callable[[Term], bool]:
@@ -240,6 +240,7 @@ class Memory:
     def _shared(self) -> frozenset[str]:
         """The last parts of names that are worth remembering: several tests read them, or calls state them."""
         found = shared(self._program, self.course, self.fewest, self._constants)
+        found |= self._given.asked_with(found)
         return found | self._aliases.along_with(found, self._program.relevant)
 
     def _names(self, call: ast.Call, callee: Function) -> dict[str, str]:

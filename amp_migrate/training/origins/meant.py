@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import looked_up, tail, walk
@@ -11,8 +11,10 @@ from amp_migrate.facts.scopes import assigned
 from amp_migrate.facts.tree import Tree
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.reach import where_set
+from amp_migrate.project.relatives import are_related
 from amp_migrate.training.bindings import meant as library
 from amp_migrate.training.bindings import returned, unpacked
+from amp_migrate.training.steppers import makes_optimizer
 
 _MADE = (ast.Call, ast.List, ast.Tuple, ast.ListComp)
 _TAKING = frozenset({"pop", "setdefault"})
@@ -104,8 +106,15 @@ def is_one_optimizer(project: Project, module: Module, node: ast.expr) -> bool:
     return (
         bool(found)
         and len(made) == len(found)
-        and all(project.values.is_optimizer(project.module_of(value), value) for value in made)
+        and all(_makes_optimizer(project, value) for value in made)
     )
+
+
+def _makes_optimizer(project: Project, call: ast.Call) -> bool:
+    module = project.module_of(call)
+    known = project.external(module, call.func)
+    named = known is not None and makes_optimizer(known)
+    return named or project.values.is_optimizer(module, call)
 
 
 def in_turns(project: Project, module: Module, node: ast.expr) -> frozenset[int]:
@@ -117,9 +126,15 @@ def in_turns(project: Project, module: Module, node: ast.expr) -> frozenset[int]
     return frozenset(found)
 
 
-def is_one_of_several(project: Project, module: Module, node: ast.expr) -> bool:
-    """Tell whether a loop goes over optimizers of which this is one, and not over a list that is made of it alone."""
-    over = [(where, taken) for where, _, taken in _turns(project, module, node)]
+def is_one_of_several(
+    project: Project, module: Module, node: ast.expr, beside: Collection[ast.AST] = ()
+) -> bool:
+    """Tell whether a loop goes over optimizers of which this is one, and not over a list that is made of it alone.
+
+    What is read `beside` it is never the list that holds it.
+    """
+    turns = _turns(project, module, node)
+    over = [(where, taken) for where, _, taken in turns if taken not in beside]
     made = all(isinstance(taken, ast.Name | ast.List | ast.IfExp) for _, taken in over)
     if made and is_one_optimizer(project, module, node):
         return any(are_several(project, where, taken) for where, taken in over)
@@ -167,7 +182,8 @@ def _meant(
     seen.add(node)
     if isinstance(node, ast.Attribute):
         for where, stored in where_set(project, node.attr):
-            if project.values.same(module, node.value, where, stored.value):
+            asked = (module, node.value, where, stored.value)
+            if project.values.same(*asked) or are_related(project, *asked):
                 value = assigned(where.tree, stored)
                 parts = unpacked(project, where, stored) if value is None else [value]
                 for part in parts:

@@ -79,6 +79,7 @@ def _counted(test: ast.expr) -> set[str]:
     return {name for node in lengths for name in names_read(node.args[0])}
 
 
+@once
 def deciding(program: Program) -> frozenset[str]:
     """Return the spellings of what tests ask on which it hangs whether gradients are cleared, unscaled or stepped on."""
     leading = program.leading(lambda event: event.kind in _DECIDED)
