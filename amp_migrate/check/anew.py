@@ -27,6 +27,7 @@ from amp_migrate.training.steps import backward_of
 _MADE = Kind.MAKE_SCALER
 SET, ASKED, DONE, USED = Kind.SET_SCALE, Kind.ABSENT, Kind.MAKE, Kind.BACKWARD
 _ELSE = Kind.HANDED  # an initialize that asks for none of the flags
+_UNDER_IT = Kind.STEP  # a loss that Apex scales where a test asks for one of the flags
 _PLAIN = Kind.FORWARD  # a backward that Apex does not scale, of what it goes on to cast
 Happening = dict[Function, dict[ast.AST, tuple[Event, ...]]]
 
@@ -75,6 +76,8 @@ class AnewMachine(Unmoved):
             return Moved((state._replace(late=late, on=state.on or event.kind is DONE),))
         if event.kind is _PLAIN:
             return Moved((state,), (Breach.ANEW,) if state.late and state.on else ())
+        if event.kind is _UNDER_IT:
+            return Moved((state,), (Breach.ANEW,) if state.late and state.made is False else ())
         if event.kind is ASKED and state.made is False and self._again:
             return Moved((state._replace(asked=True),))
         stale = self._stale and state.asked is False
@@ -192,7 +195,9 @@ class _GoneBy:
             for item in initializes:
                 own = any(known.among(one, self._flags) for one in known.asked([item]))
                 add(found, DONE if own else _ELSE, [Flag(item.function, item.call)])
-            add(found, USED, self._scaled)
+            under = [used for used in self._scaled if self._is_asked_for(used)]
+            add(found, _UNDER_IT, under)
+            add(found, USED, [used for used in self._scaled if used not in under])
             add(found, _PLAIN, self._plain)
         return found
 
@@ -210,6 +215,12 @@ class _GoneBy:
         statement = stored.function.module.tree.statement(stored.node)
         after = self._new.functions.get(key(stored.function), ())
         return any(heads(s) == heads(statement) for f in after for s in statements(f))
+
+    def _is_asked_for(self, used: Flag) -> bool:
+        """Tell whether a test around a loss that Apex scales asks for one of the flags: it is set there, as it is for the GradScaler."""
+        tests = [test for test, truth in guards(used.function, used.node) if truth]
+        asked = [Flag(used.function, part) for test in tests for part in paths(test)]
+        return any(self._known.among(one, self._flags) for one in asked)
 
     @cached_property
     def _scaled(self) -> list[Flag]:

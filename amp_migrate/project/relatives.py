@@ -49,6 +49,18 @@ def properties(project: Project, function: Function, text: str) -> Iterator[Func
             yield method
 
 
+def in_class_of(
+    project: Project, module: Module, node: ast.expr, stored: list[tuple[Module, ast.Attribute]]
+) -> list[tuple[Module, ast.Attribute]]:
+    """Return those of some stores that methods make into an attribute of the objects of a class that it is read from."""
+    classes = (
+        project.instance_classes(module, node.value) if isinstance(node, ast.Attribute) else []
+    )
+    owners = {owner for cls in classes for owner in cls.mro()}
+    holders = ((m, t, project.function_of(m, t)) for m, t in stored) if owners else ()
+    return [(m, t) for m, t, f in holders if f.cls in owners and f.is_receiver(t.value)]
+
+
 def apart(
     project: Project, module: Module, ones: Collection[ast.expr], where: Module, other: ast.expr
 ) -> bool:

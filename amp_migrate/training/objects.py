@@ -9,6 +9,7 @@ from functools import cached_property
 
 from amp_migrate.facts.paths import all_given, outward
 from amp_migrate.project import Module, Project
+from amp_migrate.project.relatives import in_class_of
 from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS, SCALER_CLASSES
 from amp_migrate.training.bindings import bases
 from amp_migrate.training.contexts import is_off
@@ -110,7 +111,7 @@ class Objects:
                 assert isinstance(call.func, ast.Attribute)
                 scaler = self.scaler(module, call.func.value)
                 if scaler is not None and call.args:
-                    groups = self.groups(module, call.args[0])
+                    groups = self._with_class(module, call.args[0])
                     held.append((ast.unparse(call.args[0]), groups))
                     steps.append((scaler, groups))
         held += [*self._scaled_for(), *self._given()]
@@ -131,7 +132,7 @@ class Objects:
             for module, call in self.method_calls.get("scale_loss", [])
             if len(call.args) > 1 and self._project.apex(module, call.func)
         )
-        held = [(ast.unparse(node), self.groups(module, node)) for module, node in named]
+        held = [(ast.unparse(node), self._with_class(module, node)) for module, node in named]
         return [(text, groups) for text, groups in held if groups]
 
     def _given(self) -> Iterator[tuple[str, Groups]]:
@@ -239,7 +240,13 @@ class Objects:
 
     def _called_on(self, module: Module, call: ast.Call) -> Groups:
         assert isinstance(call.func, ast.Attribute)
-        return self.groups(module, call.func.value)
+        return self._with_class(module, call.func.value)
+
+    def _with_class(self, module: Module, node: ast.expr) -> Groups:
+        """Return the names of an object, and those that the attribute has in the class of what holds it, whatever made that."""
+        stored = self.stored.get(node.attr, ()) if isinstance(node, ast.Attribute) else ()
+        own = in_class_of(self._project, module, node, [(m, target) for m, target, _ in stored])
+        return self.groups(module, node).union(*(self.groups(m, target) for m, target in own))
 
     def _makers_alone(self, calls: list[Call], groups: AbstractSet[int]) -> list[Call]:
         """Return those of the calls that give an optimizer which are not given it; all of them where there are none."""

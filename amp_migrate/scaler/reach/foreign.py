@@ -9,6 +9,7 @@ from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.project.reach import where_set
 from amp_migrate.project.relatives import family
+from amp_migrate.training.bindings import is_generator, returned
 from amp_migrate.training.origins.reaching import reaching
 
 
@@ -35,7 +36,7 @@ class _Following:
         if node is not None:
             self._seen.add(node)
         if isinstance(node, ast.Call):
-            return not self._project.constructed(node)
+            return not self._project.constructed(node) and self._is_returned(node)
         if isinstance(node, ast.arg):
             around = function.outward
             taking = next((f for f in around if node in f.own_nodes), around[-1])
@@ -49,6 +50,14 @@ class _Following:
 
     def _holder(self, function: Function, value: ast.AST | None) -> Function:
         return self._reaching.holder(function, value) if isinstance(value, ast.expr) else function
+
+    def _is_returned(self, call: ast.Call) -> bool:
+        """Tell whether a call, which makes no object of the project itself, may give one of a library."""
+        callees = self._project.callees(call)
+        return not callees or any(
+            is_generator(callee) or any(self.may_be(callee, value) for value in returned(callee))
+            for callee in callees
+        )
 
     def _is_given(self, function: Function, name: str) -> bool:
         """Tell whether a call may give a parameter an object of a library."""
