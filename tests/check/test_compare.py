@@ -75,6 +75,7 @@ from check.outputs.put_in_place import PUT_IN_PLACE
 from check.outputs.scales_in_dicts import CHANGED_DICTS, SCALES_IN_DICTS
 from check.outputs.scoring import SCORING
 from check.outputs.unlisted import UNLISTED
+from check.outputs.written_in_place import WRITTEN_IN_PLACE
 from check.quiet.answers import ANSWERS
 from check.quiet.brought_optimizers import BROUGHT_OPTIMIZERS
 from check.quiet.halved_flags import HALVED_FLAGS
@@ -132,7 +133,7 @@ EVERY = (
     *IN_TURN, *LOADED_SCALE, *OTHER_NETWORKS, *TURNED_FLAGS, *OBJECTS_THAT_STOP, *ANSWERS, *RECORDED, *HALVED_FLAGS, *HOOKS,
     *NOT_THERE_YET, *LOOKED_UP, *ASKED_AT_RUN_TIME, *BROUGHT_OPTIMIZERS, *LEFT_WIDE, *MAPPED, *CLEARED_BEHIND, *SCALES_IN_DICTS,
     *JOINED_FLAGS, *NETWORKS_BY_NAME, *TAKEN_ALONG, *HOOKS_RUN_AGAIN, *STUCK_SCALES, *STUCK_WAYS, *ONE_OF_SEVERAL, *HELD_METHODS, *RUN_IN_PLACE, *TOLD_BY_SETTINGS, *BASES_AND_MIXINS,
-    *COUNTED_UP_TO, *EMPTIED_BRANCHES,
+    *COUNTED_UP_TO, *EMPTIED_BRANCHES, *WRITTEN_IN_PLACE,
 )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from amp_migrate.check.casts.again import Again
 from amp_migrate.check.casts.callables import Replaced, counterparts, spelled
 from amp_migrate.check.casts.casting import Casting, Casts
 from amp_migrate.check.casts.computing.backwards import Gradients
+from amp_migrate.check.casts.computing.copies import stale
 from amp_migrate.check.casts.computing.products import Operators
 from amp_migrate.check.casts.computing.unlisted import Unpatched
 from amp_migrate.check.casts.computing.wide import Wide
@@ -177,6 +178,7 @@ class Forwards:
         yield from operators.recast(starts, native, begun, self.claims)
         yield from Unpatched(*texts).recast(native, self._same(begins), self.claims)
         yield from Gradients(self.old, self.new).recast(native, begins, self._same(begins))
+        yield from stale(self.old, self.new, native, self._same(begins))
         yield from Wide(*texts).uncast(apex, starts, native, begun, self.claims)
         if item.trains and is_scaled(self.old, item):
             yield from self._scalers.differing(native, begun, False, DISABLED)

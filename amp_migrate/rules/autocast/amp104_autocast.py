@@ -35,7 +35,8 @@ from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Insert, ReplaceExpression, Status, Wrap
 from amp_migrate.project import Module
 from amp_migrate.project.order import position
-from amp_migrate.rules.autocast.cached_weights import cleared
+from amp_migrate.rules.autocast.cached_weights import cleared, rewritten
+from amp_migrate.rules.autocast.evaluation_places import cast_parts
 from amp_migrate.rules.autocast.gradients_within import taken_within
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.training.region import Region
@@ -61,6 +62,7 @@ def decide(context: Context) -> Iterator[Decision]:
     for inline in context.inlines:
         yield _inline(context, inline, joins=inline in joined)
     yield from cleared(context, RULE)
+    yield from rewritten(context, RULE, lambda: cast_parts(context, disabled))
 
 
 def _refuse_other_flag(context: Context) -> None:

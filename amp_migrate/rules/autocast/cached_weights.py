@@ -1,13 +1,18 @@
-"""Weights that one autocast block casts without gradients and then with them: the copies are dropped in between."""
+"""What one autocast block casts and then would have to cast anew: the copies are dropped in between.
+
+Weights that run without gradients and then with them, and inputs that ask for gradients and are written in place.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from functools import partial
 
+from amp_migrate.autocast.spared.statements import nodes_of
 from amp_migrate.facts.paths import all_given, is_super, path, walk
 from amp_migrate.plan.model import Decision, Insert, Status
-from amp_migrate.project import Function, Module
+from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.rounds import may_follow, may_start, runs_before
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.rules.base import Context, Rule, decision
@@ -15,11 +20,13 @@ from amp_migrate.training.contexts import runs_without_gradients
 from amp_migrate.training.events import Kind
 from amp_migrate.training.forwards.classes import is_of_network
 from amp_migrate.training.forwards.forwards import Forward
-from amp_migrate.training.region import run_by
+from amp_migrate.training.reads.leaves import leaves
+from amp_migrate.training.region import Part, run_by
 
 _CLEARED = "torch.clear_autocast_cache()"
 _PART = "part"
 _WHY = "  # of weights cast without gradients"
+_WRITTEN = "  # of an input written in place"
 
 
 def cleared(context: Context, rule: Rule) -> Iterator[Decision]:
@@ -42,6 +49,53 @@ def cleared(context: Context, rule: Rule) -> Iterator[Decision]:
         for block in nodes:
             if isinstance(block, ast.With):
                 yield from _cleared(context, rule, function, block, nodes)
+
+
+def rewritten(
+    context: Context, rule: Rule, parts: Callable[[], Collection[Part]]
+) -> Iterator[Decision]:
+    """Drop autocast's copies behind what writes an input in place, where that is cast again in the same block.
+
+    `parts` gives all that is put under autocast. Apex kept copies of parameters alone.
+    """
+    project = context.unit.project
+    if not any(any(leaves(project, function)) for function in project.functions()):
+        return
+    nodes: dict[Function, set[ast.AST]] = {}
+    for function, node in nodes_of(project, parts()):
+        nodes.setdefault(function, set()).add(node)
+    for function, within in nodes.items():
+        tree, done = function.module.tree, set[ast.stmt]()
+        for leaf in leaves(project, function):
+            casts = [node for node in leaf.casts if node in within]
+            follows = partial(_follows, project, function, within)
+            for write in leaf.writes:
+                statement = tree.statement(write)
+                if write not in within or statement in done:
+                    continue
+                anew = [*leaf.bound, *(other for other in leaf.writes if other is not write)]
+                before = any(follows(node, write, leaf.bound) for node in casts)
+                if before and any(follows(write, node, anew) for node in casts):
+                    done.add(statement)
+                    edit = Insert(tree.span(statement), _CLEARED + _WRITTEN, after=True)
+                    message = f"`{_CLEARED}` follows what writes an input in place, of which autocast keeps a copy"
+                    yield decision(
+                        rule, Status.ROUTINE, function.module, statement, message, [edit]
+                    )
+
+
+def _follows(
+    project: Project,
+    function: Function,
+    within: set[ast.AST],
+    first: ast.AST,
+    then: ast.AST,
+    between: Iterable[ast.AST],
+) -> bool:
+    """Tell whether a node may run behind another one with all on the way `within` one autocast, but for what is `between`."""
+    loops = [n for n in within if isinstance(n, ast.For | ast.AsyncFor | ast.While)]
+    again = any({first, then} <= set(ast.walk(loop)) for loop in loops)
+    return (may_follow if again else runs_before)(project, function, first, then, between)
 
 
 def _methods(context: Context) -> Iterator[Function]:
