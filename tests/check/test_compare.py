@@ -72,6 +72,7 @@ from check.outputs.networks_by_name import NETWORKS_BY_NAME
 from check.outputs.not_there_yet import NOT_THERE_YET
 from check.outputs.products import PRODUCTS
 from check.outputs.put_in_place import PUT_IN_PLACE
+from check.outputs.run_by_criteria import RUN_BY_CRITERIA
 from check.outputs.scales_in_dicts import CHANGED_DICTS, SCALES_IN_DICTS
 from check.outputs.scoring import SCORING
 from check.outputs.unlisted import UNLISTED
@@ -133,7 +134,7 @@ EVERY = (
     *IN_TURN, *LOADED_SCALE, *OTHER_NETWORKS, *TURNED_FLAGS, *OBJECTS_THAT_STOP, *ANSWERS, *RECORDED, *HALVED_FLAGS, *HOOKS,
     *NOT_THERE_YET, *LOOKED_UP, *ASKED_AT_RUN_TIME, *BROUGHT_OPTIMIZERS, *LEFT_WIDE, *MAPPED, *CLEARED_BEHIND, *SCALES_IN_DICTS,
     *JOINED_FLAGS, *NETWORKS_BY_NAME, *TAKEN_ALONG, *HOOKS_RUN_AGAIN, *STUCK_SCALES, *STUCK_WAYS, *ONE_OF_SEVERAL, *HELD_METHODS, *RUN_IN_PLACE, *TOLD_BY_SETTINGS, *BASES_AND_MIXINS,
-    *COUNTED_UP_TO, *EMPTIED_BRANCHES, *WRITTEN_IN_PLACE,
+    *COUNTED_UP_TO, *EMPTIED_BRANCHES, *WRITTEN_IN_PLACE, *RUN_BY_CRITERIA,
 )  # fmt: skip
 
 

@@ -26,7 +26,7 @@ from amp_migrate.training.contexts import (
     keeps_no_graph,
     runs_without_gradients,
 )
-from amp_migrate.training.forwards.classes import is_network_class
+from amp_migrate.training.forwards.classes import is_network_class, run_given
 from amp_migrate.training.forwards.forwards import Forward
 from amp_migrate.training.forwards.unseen import evaluates_given
 from amp_migrate.training.region import Region
@@ -56,12 +56,14 @@ def _keeps_no_graph(unit: Unit, function: Function) -> bool:
 
 
 def evaluated(project: Project, module: Module, call: ast.Call) -> list[ast.expr]:
-    """Return what a call may give to a function of Python or of a library that runs it as a network."""
+    """Return what a call may give to a function of Python or of a library, or to a module, that runs it as a network."""
     first = run_first(project, module, call)
     given = [first] if first is not None else []
     named = project.external(module, call.func) in EVALUATES_GIVEN
     if named or evaluates_given(project, module, call):
         given = all_given(call)
+    elif not project.callees(call):
+        given += run_given(project, module, call)
     return [node for node in given if isinstance(node, ast.Name | ast.Attribute | ast.Subscript)]
 
 

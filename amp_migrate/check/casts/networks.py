@@ -28,6 +28,7 @@ from amp_migrate.training.beliefs import (
     RUNS_NO_FORWARD,
 )
 from amp_migrate.training.bindings import bases
+from amp_migrate.training.forwards.classes import run_given
 from amp_migrate.training.forwards.forwards import is_housekeeping
 from amp_migrate.training.forwards.holders import holders
 from amp_migrate.training.forwards.indifferent import only_looks_up
@@ -166,8 +167,14 @@ class Networks:
             return True
         if self._multiplying.is_network(module, call):
             return True
-        if not isinstance(call.func, ast.Attribute) or self._project.callees(call):
+        if self._project.callees(call):
             return False  # what it runs is asked there
+        if any(
+            self._held(module, g) & self._groups for g in run_given(self._project, module, call)
+        ):
+            return True
+        if not isinstance(call.func, ast.Attribute):
+            return False
         held = self._held(module, call.func.value)
         if call.func.attr in RUNS_FORWARD and held & self._groups:
             return True

@@ -7,6 +7,7 @@ import ast
 from amp_migrate.facts.paths import path
 from amp_migrate.placement.making.climbing import reaches
 from amp_migrate.placement.making.creation import Creation
+from amp_migrate.placement.making.lacking import lacking
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import CallSite, Class, Function
 from amp_migrate.project.order import common, dominates
@@ -40,6 +41,7 @@ def at_hand(home: Home, function: Function, node: ast.AST, creations: list[Creat
     owner = function.method
     if owner.cls is not None and home.reads_own(owner) and home.is_attribute(owner):
         early = _made_early(home, owner.cls) or _off_at_first(owner.cls, creations)
+        early = early or _is_off_otherwise(home, owner.cls)
         return home.access(function, node) if early else None
     if _is_made_off(home, function, node, creations):
         return home.access(function, node)
@@ -68,7 +70,7 @@ def _is_made_off(home: Home, function: Function, node: ast.AST, creations: list[
     if name is None or not name.isidentifier():
         return False
     kept = _is_there(home, function, name, node) and _keeps_always(home, function, name, creations)
-    return kept or _is_made_on(home, function, name, node, frozenset())
+    return kept or _is_made_on(home, function, name, node, creations, frozenset())
 
 
 def _keeps_always(home: Home, function: Function, name: str, creations: list[Creation]) -> bool:
@@ -101,13 +103,22 @@ def _is_there(home: Home, function: Function, name: str, node: ast.AST) -> bool:
 
 
 def _is_made_on(
-    home: Home, function: Function, name: str, node: ast.AST, around: frozenset[Function]
+    home: Home,
+    function: Function,
+    name: str,
+    node: ast.AST,
+    creations: list[Creation],
+    around: frozenset[Function],
 ) -> bool:
     """Tell whether the object that a variable holds has initialized, as it was made or since, whenever a function comes to a node."""
     tree, scopes = function.module.tree, function.module.scopes
     bindings = scopes.bindings(function.scope, name)
-    if len(bindings) != 1 or function in around:
+    if function in around:
+        return True  # it hands on what it was given
+    if len(bindings) != 1:
         return False
+    if name == function.receiver:
+        return _is_made_whole(home, function, creations)
     for call in function.calls:
         callees = home.project.callees(call)
         own = isinstance(call.func, ast.Attribute) and path(call.func.value) == name
@@ -126,9 +137,20 @@ def _is_made_on(
         given = home.project.arguments(site, function).get(name)
         if not isinstance(given, ast.Name) or home.project.holder(given) is not site.function:
             return False
-        if not _is_made_on(home, site.function, given.id, site.call, around | {function}):
+        if not _is_made_on(
+            home, site.function, given.id, site.call, creations, around | {function}
+        ):
             return False
     return True
+
+
+def _is_made_whole(home: Home, method: Function, creations: list[Creation]) -> bool:
+    """Tell whether the object of a method has the scaler from its constructor on, which does not run the method."""
+    cls = method.cls
+    if cls is None or not (_made_early(home, cls) or _off_at_first(cls, creations)):
+        return False
+    begins = [m for c in family(cls) if (m := c.methods.get("__init__")) is not None]
+    return all(method is not m and method not in reachable(home.project, m) for m in begins)
 
 
 def _is_method_of(home: Home, name: str, node: ast.AST) -> bool:
@@ -219,3 +241,11 @@ def _off_at_first(cls: Class, creations: list[Creation]) -> bool:
     """Tell whether the constructor makes a scaler that is off, as the method that initializes need not run."""
     relatives = family(cls)
     return any(c.sometimes and c.site.function.cls in relatives for c in creations)
+
+
+def _is_off_otherwise(home: Home, cls: Class) -> bool:
+    """Tell whether a class has an attribute that is off, for objects which make no scaler of their own."""
+    try:
+        return any(base in cls.mro() for base in lacking(home))
+    except Cannot:
+        return False

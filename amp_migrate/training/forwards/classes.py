@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from amp_migrate.project import Class, Function
+import ast
+
+from amp_migrate.project import Class, Function, Module, Project
 
 _OTHERS = ("object", "abc.ABC", "torch.autograd.")
 
@@ -19,3 +21,20 @@ def is_network_class(cls: Class) -> bool:
 def is_of_network(function: Function) -> bool:
     """Tell whether a function is a method of such a class."""
     return function.cls is not None and is_network_class(function.cls)
+
+
+def run_given(project: Project, module: Module, call: ast.Call) -> list[ast.expr]:
+    """Return what a call gives to a function, or to a module of the project, that calls it: ``criterion(model, batch)``."""
+    if not call.args:
+        return []
+    callees = project.callees(call)
+    run = [f for f in callees if f.cls is None]
+    run += [] if callees else project.methods(module, call.func, "forward")
+    found: dict[ast.expr, None] = {}
+    for function in run:
+        called = {n.func.id for n in function.calls if isinstance(n.func, ast.Name)}
+        names = function.parameters.positional[function.takes_receiver :]
+        for name, given in zip(names, call.args, strict=False):
+            if name in called and not isinstance(given, ast.Starred):
+                found[given] = None
+    return list(found)

@@ -19,6 +19,7 @@ from amp_migrate.training.beliefs import (
     RUNS_FORWARD,
 )
 from amp_migrate.training.bindings import run_first
+from amp_migrate.training.forwards.classes import run_given
 from amp_migrate.training.forwards.indifferent import Indifferent, only_looks_up
 from amp_migrate.training.forwards.known_losses import is_loss, is_loss_class, known_losses
 from amp_migrate.training.forwards.later import runs_later
@@ -161,7 +162,8 @@ class Forwards:
         if isinstance(func, ast.Attribute) and self.is_network(module, func.value):
             return Forward.NONE if self.keeps_house(call) else Forward.NETWORK
         callees = self._project.callees(call)
-        if self._runs_given(module, call, callees):
+        given = run_given(self._project, module, call)
+        if any(path(node) and self.is_network(module, node) for node in given):
             return Forward.NETWORK
         if callees:
             later = runs_later(self._project, module, call)
@@ -205,16 +207,6 @@ class Forwards:
             return self._function(meaning)
         found = self._called(module, node)
         return self._by_name(module, node) if found is None else found
-
-    def _runs_given(self, module: Module, call: ast.Call, callees: list[Function]) -> bool:
-        """Tell whether a call gives a network to a function that calls it: ``with_known(model, **batch)``."""
-        given = [i for i, n in enumerate(call.args) if path(n) and self.is_network(module, n)]
-        return any(
-            i < len(f.parameters.positional) and f.parameters.positional[i] in _names_called(f)
-            for f in callees
-            if f.cls is None
-            for i in given
-        )
 
     def keeps_house(self, call: ast.Call) -> bool:
         """Tell whether a method of a network runs no forward pass: by what it does, else by its name."""
@@ -271,10 +263,6 @@ class Forwards:
         best = Forward.NONE if best is Forward.UNKNOWN else best
         self._memo[function] = best
         return best
-
-
-def _names_called(function: Function) -> set[str]:
-    return {n.func.id for n in function.calls if isinstance(n.func, ast.Name)}
 
 
 def _holds_item(node: ast.expr) -> bool:
