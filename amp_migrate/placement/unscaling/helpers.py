@@ -9,7 +9,7 @@ from amp_migrate.project import Function
 
 
 def clip_helpers(unit: Unit) -> set[Function]:
-    """Return the functions that only clip, and what calls them in between: `unscale_` stands before the calls of those that step."""
+    """Return the functions that only clip, and what calls them in between: `unscale_` stands before the calls of those that step, or run the backward."""
     found = set[Function]()
     for function in {site.function for site in unit.of(Kind.MASTER_PARAMS)} - unit.training:
         between = set[Function]()
@@ -19,14 +19,14 @@ def clip_helpers(unit: Unit) -> set[Function]:
 
 
 def _only_clips(unit: Unit, function: Function, between: set[Function]) -> bool:
-    """Tell whether a function takes no step, and runs for functions alone that do; `between` gets those on the way."""
+    """Tell whether a function takes no step, and runs for functions alone that do, or run a backward; `between` gets those on the way."""
     calls = unit.project.calls_of(function)
     if not calls or indirect(unit, function) or any(unit.project.escapes(function)):
         return False
     between.add(function)
     return all(
         caller in between
-        or bool(unit.steps_of(caller) or indirect(unit, caller))
+        or bool(unit.steps_of(caller) or unit.backwards_of(caller) or indirect(unit, caller))
         or (caller not in unit.training and _only_clips(unit, caller, between))
         for caller in {call.function for call in calls}
     )

@@ -17,7 +17,7 @@ from amp_migrate.placement.reads.zeroing import is_zero_grad
 from amp_migrate.placement.unscaling.taken import taken
 from amp_migrate.project import Function
 from amp_migrate.project.order import Loop, beside, comes_to, exclusive, inside, levels, position
-from amp_migrate.project.reach import calls_to
+from amp_migrate.project.reach import calls_to, reachable
 from amp_migrate.project.rounds import may_follow, runs_before
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.events import Kind
@@ -98,9 +98,18 @@ def _taken(unit: Unit, function: Function, use: Use) -> bool:
     """Tell whether a step of another function may take the gradients of a read, of whatever optimizer if it is not known."""
     program = program_of(unit.project)
     every = [optimizer.number for optimizer in program.training.objects.optimizers]
-    reads = (e for e in program.events(function, use.node) if e.kind is Kind.READ_GRAD)
-    numbers = {number for read in reads for number in read.optimizers or every}
-    return any(taken(program, number, use.node) for number in sorted(numbers))
+    callees = unit.project.callees(use.node) if isinstance(use.node, ast.Call) else []
+    run = {f for callee in callees for f in (callee, *reachable(unit.project, callee))}
+    reads = [
+        *(event for event in program.events(function, use.node)),
+        *(e for f in run for held in program.training.of(f).values() for e in held),
+    ]
+    return any(
+        taken(program, number, read.node)
+        for read in reads
+        if read.kind is Kind.READ_GRAD
+        for number in sorted(read.optimizers or every)
+    )
 
 
 def places(function: Function, found: list[Use], reading: Reading) -> tuple[ast.stmt, ast.stmt]:
