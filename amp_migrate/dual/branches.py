@@ -14,6 +14,7 @@ from amp_migrate.placement.backwards.probes import reads_input
 from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.placement.finding.networks import initialized
 from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.placement.unscaling.parameters import shares_network
 from amp_migrate.project import Module
 from amp_migrate.training.beliefs import PARAMETERS, READS_GRADIENTS
 from amp_migrate.training.bindings import values_of
@@ -76,6 +77,8 @@ class Branches:
         if self._asks_for_optimizer(site.module, node.test) and self._probes(node):
             return
         body, orelse = list(self._block(node.body)), list(self._block(node.orelse))
+        if self._clips_more(node):
+            return
         if [form for _, form in body] == [form for _, form in orelse]:
             sites = self._unit.of(Kind.SCALE_LOSS, Kind.MASTER_PARAMS)
             inside = {n for stmt in node.orelse for n in ast.walk(stmt)}
@@ -112,6 +115,18 @@ class Branches:
         inside = set(ast.walk(node))
         own = (b for b in self._unit.backwards if not b.scaled and b.node in inside)
         return any(reads_input(self._unit, backward) for backward in own)
+
+    def _clips_more(self, node: ast.If) -> bool:
+        """Tell whether a branch of a test clips a whole network where the other one clips a part of it, with an optimizer of its own."""
+        inside = set(ast.walk(node))
+        masters = [s for s in self._unit.of(Kind.MASTER_PARAMS) if s.node in inside]
+        plain = [n for n in inside if isinstance(n, ast.Call) and n not in self._masters]
+        return any(
+            shares_network(self._unit, site, call)
+            for site in masters
+            for call in plain
+            if self._gradients(call)
+        )
 
     def _block(self, body: list[ast.stmt]) -> Iterator[tuple[ast.stmt, object]]:
         for stmt in body:

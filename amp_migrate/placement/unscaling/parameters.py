@@ -147,7 +147,19 @@ def _given_back(unit: Unit, node: ast.expr) -> ast.expr:
 
 
 def _is_more(unit: Unit, site: Site, plain: ast.expr) -> bool:
-    """Tell whether parameters are not just those of the optimizer of a site, as that is one of several of a loop."""
+    """Tell whether parameters are not just those of the optimizer of a site, as that is one of several of a loop, or of a network."""
     optimizer = all_given(site.call)[0]
     beside = in_turns(unit.project, site.module, optimizer)
-    return bool(beside) and not beside & unit.losses.objects.owners(site.module, plain)
+    others = bool(beside) and not beside & unit.losses.objects.owners(site.module, plain)
+    return others or shares_network(unit, site, plain)
+
+
+def shares_network(unit: Unit, site: Site, plain: ast.expr) -> bool:
+    """Tell whether the optimizer of a site has a part of the parameters of a network alone, and another one the rest."""
+    objects, optimizer = unit.losses.objects, all_given(site.call)[0]
+    owners, own = objects.owners(site.module, plain), objects.optimizers_of(site.module, optimizer)
+    training = {o.number for o in objects.optimizers if owners & (o.networks or set())}
+    if not own or training <= own:
+        return False
+    wanted = unit.project.values.group(site.module, optimizer)
+    return wanted is None or _built_from(unit, wanted) not in owners

@@ -122,12 +122,15 @@ def _named(context: Context, block: ScaleLoss) -> frozenset[int]:
 
 
 def _left(context: Context) -> Iterator[tuple[Left, ScaleLoss]]:
-    """Yield them with the blocks of the unit that they stand in, while casts may be on."""
+    """Yield them with the blocks of the unit that they stand in, while casts may be on.
+
+    What goes with a branch stays as what stands for it in the other one.
+    """
     if context.casts.never:
         return
     for left in left_scaled(program_of(context.unit.project)):
         for block in context.scaled.values():
-            if block.site.module is left.function.module and not context.is_gone(left.backward):
+            if block.site.module is left.function.module:
                 if inside(block.site.module.tree, left.backward, block.node):
                     yield left, block
 
