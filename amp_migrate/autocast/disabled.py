@@ -8,11 +8,13 @@ from functools import cached_property
 
 from amp_migrate.apex.sites import Kind, Site, sites
 from amp_migrate.autocast.running import Running
-from amp_migrate.facts.paths import walk
+from amp_migrate.facts.closure import closure
+from amp_migrate.facts.paths import all_given, walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.project.reach import reached_by
+from amp_migrate.project.reach import reachable, reached_by
+from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.contexts import entered
 from amp_migrate.training.region import Region
 
@@ -36,9 +38,32 @@ class Disabled:
                 for node in (n for stmt in block for n in walk(stmt)):
                     if isinstance(node, ast.Call):
                         self.calls.add(node)
-                        for function in reached_by(unit.project, node):
+                        for function in closure(_run(unit.project, node), self._stepping):
                             self._sites.setdefault(function, site)
         self._only = self._only_there(unit.project)
+
+    def _stepping(self, function: Function) -> Iterator[Function]:
+        """Yield what runs as a function lets optimizers step by closures."""
+        for call in function.calls:
+            if self._steps(function.module, call):
+                yield from _run(self._unit.project, call)
+
+    def _steps(self, module: Module, call: ast.Call) -> bool:
+        """Tell whether a call steps an optimizer by what it is given."""
+        func = call.func
+        if not isinstance(func, ast.Attribute) or func.attr != "step" or not all_given(call):
+            return False
+        return bool(self._unit.losses.objects.optimizers_of(module, func.value))
+
+    def _run_at(self, project: Project, function: Function) -> list[tuple[Function, ast.Call]]:
+        """Return the calls that run a function, the steps of which it is the closure included; none where more may."""
+        found = [(site.function, site.call) for site in project.callers(function)]
+        for where, node, _ in project.escapes(function):
+            call = where.module.tree.parent(node)
+            if not isinstance(call, ast.Call) or not self._steps(where.module, call):
+                return []
+            found.append((where, call))
+        return found
 
     def holds(self, region: Region) -> bool:
         """Tell whether a region runs in such blocks alone, so that it needs no casts."""
@@ -47,15 +72,13 @@ class Disabled:
         return region.function in self._only or (bool(calls) and calls <= self.calls)
 
     def _only_there(self, project: Project) -> set[Function]:
-        found = {f for f in self._sites if project.callers(f) and not project.escapes(f)}
+        run_at = {f: self._run_at(project, f) for f in self._sites}
+        found = {f for f, places in run_at.items() if places}
         while True:
             kept = {
                 function
                 for function in found
-                if all(
-                    site.call in self.calls or site.function in found
-                    for site in project.callers(function)
-                )
+                if all(call in self.calls or where in found for where, call in run_at[function])
             }
             if kept == found:
                 return found
@@ -114,6 +137,12 @@ class Disabled:
                     "switch them on here too",
                     f"call a function of its own here, with the body of {name}(), then run again",
                 )
+
+
+def _run(project: Project, node: ast.Call) -> list[Function]:
+    """Return what a call reaches, by itself and by the functions that it hands to code out of sight."""
+    handed = program_of(project).calls.handed(node)
+    return [*reached_by(project, node), *(g for f in handed for g in (f, *reachable(project, f)))]
 
 
 def _sites(unit: Unit) -> Iterator[Site]:
