@@ -12,6 +12,7 @@ from amp_migrate.apex.sites import HANDED_ON
 from amp_migrate.availability.installed import (
     flags,
     imported_flags,
+    lacks,
     looks_up,
     reasons,
     tells_installed,
@@ -36,7 +37,8 @@ class Availability:
         self.module = module
         self.installed = True
         self.flags = frozenset(flags(module))
-        self.reasons = frozenset(reasons(module))
+        self.lacks = frozenset(lacks(module))
+        self.reasons = frozenset(reasons(module)) | self.lacks
         self._imported = frozenset(imported_flags(project, module))
         self._probes = True
         self._versions: Versions | None = None
@@ -133,10 +135,14 @@ class Availability:
         return node.id in self.flags or node.id in self._imported
 
     def _is_reason(self, node: ast.expr) -> bool:
-        """Tell whether a name holds why Apex is not installed, and None where it is."""
+        """Tell whether a name holds that Apex is not installed, or why, and False or None where it is."""
         if not isinstance(node, ast.Name) or node.id not in self.reasons:
             return False
         return self.module.scopes.owner(node) is self.module.tree.module
+
+    def _is_lack(self, node: ast.expr) -> bool:
+        """Tell whether a name says that Apex is not installed."""
+        return self._is_reason(node) and isinstance(node, ast.Name) and node.id in self.lacks
 
     def _imported_amp(self, node: ast.expr) -> bool:
         """Tell whether an expression is the module `amp` by its import, not a parameter that may be None."""
@@ -162,12 +168,14 @@ class Availability:
             found = isinstance(left, ast.Call) and self._probes and self._find_spec(left)
             if self._imported_amp(left) or found:
                 return isinstance(op, ast.IsNot) is self.installed
-            if self._is_reason(left):
+            if self._is_reason(left) and not self._is_lack(left):
                 return isinstance(op, ast.Is) is self.installed
-        if isinstance(right, ast.Constant) and isinstance(right.value, bool) and self.is_flag(left):
+        lacking = self._is_lack(left)
+        told = isinstance(right, ast.Constant) and isinstance(right.value, bool)
+        if isinstance(right, ast.Constant) and told and (lacking or self.is_flag(left)):
             equal = isinstance(op, ast.Eq | ast.Is)
             return (
-                (right.value is self.installed) is equal
+                (right.value is (self.installed is not lacking)) is equal
                 if isinstance(op, ast.Eq | ast.Is | ast.NotEq | ast.IsNot)
                 else None
             )

@@ -61,6 +61,22 @@ def flags(module: Module) -> set[str]:
     return found | {name for name in _looked_up(module) if name not in found}
 
 
+def lacks(module: Module) -> set[str]:
+    """Return the names that a `try: import apex` sets to False, and its handlers to True: ``NO_APEX``."""
+    found: set[str] = set()
+    for node in module.tree.nodes(ast.Try):
+        if imports_apex(node.body) and not _imports_more(node.body):
+            there = _assigned(node.body + node.orelse, False)
+            handled = [_assigned(handler.body, True) for handler in node.handlers]
+            inner = set(ast.walk(node))
+            found |= {
+                name
+                for name in there.intersection(*handled)
+                if inner.issuperset(module.scopes.bindings(module.tree.module, name))
+            }
+    return found
+
+
 def reasons(module: Module) -> set[str]:
     """Return the variables of a module that are None, or hold what an import of Apex raised: ``except ImportError as why``."""
     top, found = module.tree.module, set[str]()

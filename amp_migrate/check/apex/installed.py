@@ -26,6 +26,8 @@ def installed(project: Project, function: Function, *, there: bool = True) -> As
             if told and (spelled := term(node)) is not None:
                 none = not there and _is_emptied(function, node)
                 found = found.with_fact(spelled, Known(None) if none else Truth(there))
+            elif not told and lacks(function, node) and (spelled := term(node)) is not None:
+                found = found.with_fact(spelled, Known(not there))
     return found
 
 
@@ -64,6 +66,20 @@ def _tells(project: Project, function: Function, name: ast.Name) -> bool:
         if b not in handled | set_before and not _only_from(project, module, b, handled)
     ]
     return bool(there) and all(_is_there(module.tree.parent(b), b) for b in there)
+
+
+def lacks(function: Function, name: ast.Name) -> bool:
+    """Tell whether a name is bound to True exactly where Apex cannot be imported, and to False where it can."""
+    tree, bindings = function.module.tree, function.module.scopes.bound(name)
+    around = {tree.enclosing(binding, ast.Try) for binding in bindings}
+    guard = around.pop() if len(around) == 1 else None
+    if guard is None or not _imports_apex(guard):
+        return False
+    handled = {part for handler in guard.handlers for part in every(handler)}
+    ups = [(binding in handled, tree.parent(binding)) for binding in bindings]
+    return {late for late, _ in ups} == {True, False} and all(
+        isinstance(up, ast.Assign) and (is_true if late else is_false)(up.value) for late, up in ups
+    )
 
 
 def _is_set_before(

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
+from amp_migrate.check.apex.installed import lacks
 from amp_migrate.check.events.sides import Side, key
 from amp_migrate.check.statements.keys import Keys
 from amp_migrate.check.statements.words import NAMES, Words, emptied
@@ -81,7 +82,8 @@ class Alike:
         if len(left) in (0, len(node.values)):
             return None
         joins = isinstance(node.op, ast.And)
-        if any(_asks_for(value) is not joins for value in node.values if value not in left):
+        gone = (value for value in node.values if value not in left)
+        if any(_asks_for(function, value) is not joins for value in gone):
             return ast.Constant(not joins)
         return left[0] if len(left) == 1 else ast.BoolOp(node.op, left)
 
@@ -217,16 +219,18 @@ class Alike:
         )
 
 
-def _asks_for(node: ast.expr) -> bool:
+def _asks_for(function: Function, node: ast.expr) -> bool:
     """Tell whether a test of Apex asks for it, and not for what is without."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        return not _asks_for(node.operand)
-    return not (
+        return not _asks_for(function, node.operand)
+    without = (
         isinstance(node, ast.Compare)
         and isinstance(node.ops[0], ast.Is)
         and isinstance(node.comparators[0], ast.Constant)
         and not node.comparators[0].value
     )
+    asked = node.left if isinstance(node, ast.Compare) else node
+    return without is (isinstance(asked, ast.Name) and lacks(function, asked))
 
 
 def _within(node: ast.AST) -> ast.expr | None:

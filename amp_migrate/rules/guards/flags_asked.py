@@ -35,7 +35,10 @@ def still_read(context: FileContext) -> list[str]:
         name
         for name in context.availability.reasons
         if taken_elsewhere(context, {name})
-        or not all(_folds(context, node) for node in scopes.reads(top, name))
+        or not (
+            name in context.availability.lacks
+            or all(_folds(context, node) for node in scopes.reads(top, name))
+        )
     )
 
 

@@ -85,7 +85,8 @@ class Folding:
             asked = [name for name in asked_elsewhere(self._context) if sets(node, name)]
             said = [name for name in still_read(self._context) if self._is_bound_in(node, name)]
             lines = [f"{name} = {value(self._context)}" for name in asked]
-            lines += [f"{name} = None" for name in said]
+            lacks = self._context.availability.lacks
+            lines += [f"{name} = {False if name in lacks else None}" for name in said]
             edit = Replace(tree.span(node), "\n".join(lines)) if lines else Drop(tree.span(node))
             self.gone |= set(ast.walk(node))
             if asked:

@@ -57,7 +57,8 @@ def _is_spent(context: FileContext, target: ast.expr) -> bool:
     if target.id in context.availability.flags:
         looked = given is not None and looks(given) and target.id not in asked_elsewhere(context)
         return given is None or isinstance(given, ast.Constant) or looked
-    if not is_none(given):
+    lacks = target.id in context.availability.lacks and isinstance(given, ast.Constant)
+    if not (lacks or is_none(given)):
         return False
     if target.id in context.availability.reasons:
         return target.id not in still_read(context)
