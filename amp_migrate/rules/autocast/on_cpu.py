@@ -13,6 +13,7 @@ from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.beliefs import SHAPES
 from amp_migrate.training.forwards.outputs import Under, outputs
 from amp_migrate.training.region import Region, nodes_in, run_in
+from amp_migrate.training.types.known import types_of
 
 _FRACTIONS = frozenset({"sigmoid", "softmax", "tanh"})
 _KEEPS_TYPE = SHAPES | _FRACTIONS | {"clone", "cuda", "relu"}
@@ -50,6 +51,9 @@ def copied(unit: Unit, regions: Iterable[Region]) -> Iterator[Copied]:
         given = _Outputs(unit, function, nodes).given
         for call in function.calls:
             if isinstance(call.func, ast.Attribute) and call.func.attr == "cpu":
+                if call in nodes and _is_wide(unit, function, call.func.value, nodes):
+                    told.add(call)
+                    continue
                 found = given(call.func.value, frozenset())
                 told |= {call} if found else set()
                 if found and (all(found) or not _is_widened(function.module, call)):
@@ -57,6 +61,19 @@ def copied(unit: Unit, regions: Iterable[Region]) -> Iterator[Copied]:
     for function, call in _elsewhere(unit, regions):
         if call not in told and not _is_widened(function.module, call):
             yield Copied(function, call, False)
+
+
+def _is_wide(unit: Unit, function: Function, node: ast.expr, cast: set[ast.AST]) -> bool:
+    """Tell whether a value is surely no fp16, where all that it has of networks was bound in nodes that are `cast`."""
+    losses = program_of(unit.project).training.losses
+    if not types_of(unit.project, losses).is_wide(function, node):
+        return False
+    calls = (part for part in ast.walk(node) if isinstance(part, ast.Call))
+    runs = [call for call in calls if unit.forwards.is_network(function.module, call.func)]
+    fed = {part for call in runs for part in ast.walk(call)}
+    names = (n for n in ast.walk(node) if isinstance(n, ast.Name) and n not in fed)
+    made = [name for name in names if losses.networks(function, name)]
+    return all(value in cast for part in made for value in losses.reaching(function, part))
 
 
 def _is_widened(module: Module, call: ast.Call) -> bool:
