@@ -46,7 +46,8 @@ def leaves(project: Project, function: Function) -> Iterator[Leaf]:
         own = [n for n in names if n.id == name]
         given = [node for node in function.own_nodes if _given(node, name)]
         casts = tuple(node for node in given if _may_cast(project, function, node))
-        if casts and _asks(function, own):
+        given_in = name in function.parameters.names and any(map(_takes_data, writes))
+        if casts and (given_in or _asks(function, own)):
             bound = tuple(n for n in own if isinstance(n.ctx, ast.Store) and not _adds(function, n))
             yield Leaf(function, tuple(writes), casts, bound)
 
@@ -63,6 +64,17 @@ def _written(node: ast.AST) -> ast.Name | None:
     method = node.func.attr
     in_place = method.endswith("_") and not method.startswith("_") and method not in _NOT_WRITTEN
     return _whole(node.func.value) if in_place else None
+
+
+def _takes_data(node: ast.AST) -> bool:
+    """Tell whether a write goes past the gradients of a tensor: ``x.data.add_(y)``."""
+    return any(isinstance(part, ast.Attribute) and part.attr == "data" for part in _target(node))
+
+
+def _target(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield what a write is spelt with, without what it writes."""
+    written = node.target if isinstance(node, ast.AugAssign) else node
+    return ast.walk(written.func if isinstance(written, ast.Call) else written)
 
 
 def _whole(node: ast.expr) -> ast.Name | None:

@@ -53,6 +53,18 @@ def worst(model, x):
         slope = torch.autograd.grad(model(moved).sum(), moved)[0]
 {write}    return moved.detach()
 """
+_GIVEN = """
+
+def worst(model, x):
+    return moved(model, x.clone().requires_grad_())
+
+
+def moved(model, place):
+    for _ in range(3):
+        slope = torch.autograd.grad(model(place).sum(), place)[0]
+        place.data = place.data + slope
+{cleared}    return place.detach()
+"""
 _ANEW = "        moved = (moved.detach() + slope).requires_grad_()\n"
 
 
@@ -73,6 +85,18 @@ WRITTEN_IN_PLACE = [
             {"kept": ((_CLEARED, ""),)},
         )
         for name, write in _WAYS.items()
+    ),
+    Training(
+        "an_input_given_and_written",
+        {
+            "main.py": f"{_HEAD}{_APEX}from worst import worst\n{_BY_APEX}",
+            "worst.py": f"import torch\n{_GIVEN.format(cleared='')}",
+        },
+        {
+            "main.py": f"{_HEAD}from worst import worst\n{_NATIVELY}",
+            "worst.py": f"import torch\n{_GIVEN.format(cleared=_CLEARED)}",
+        },
+        {"kept": ((_CLEARED, ""),)},
     ),
     Training(
         "an_input_made_anew_each_round",
