@@ -116,13 +116,12 @@ class Search:
 
         It ends once it has shown all of them.
         """
-        sought = {b.sought for b in breached}
         span = anyhow.leading_to(b.key.function for b in breached)
-        return Run(self.program, machine, self.memory, span, self._budget, sought)
+        return self.apart(machine, span, {b.sought for b in breached})
 
-    def apart(self, machine: Machine, span: Span) -> Run:
-        """Return a run that tells all paths apart."""
-        return Run(self.program, machine, self.memory, span, self._budget)
+    def apart(self, machine: Machine, span: Span, sought: Collection[Sought] | None = None) -> Run:
+        """Return a run that tells all paths apart, and ends once it has shown all breaches that are `sought`, if some are."""
+        return Run(self.program, machine, self.memory, span, self._budget, sought)
 
     def anyhow(self, machine: Machine, span: Span, sought: Collection[Sought] | None = None) -> Run:
         """Return a run along all paths at once, which ends once it has shown all breaches that are `sought`, if some are."""
