@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from amp_migrate.facts.closure import spread
 from amp_migrate.facts.constants import is_none, string
 from amp_migrate.facts.paths import looked_up, tail
-from amp_migrate.facts.scopes import assigned
+from amp_migrate.facts.scopes import assigned, targets_of
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import (
     CLEARS,
@@ -173,12 +173,23 @@ def absent(test: ast.expr) -> tuple[ast.Attribute, bool] | None:
 
 def _asks_for_gradients(function: Function, name: str) -> bool:
     """Tell whether a function makes a tensor a leaf that asks for gradients, as it does an input or a perturbation."""
-    for part in function.own_nodes:
-        if isinstance(part, ast.Attribute) and part.attr in ("requires_grad", "requires_grad_"):
-            if isinstance(part.value, ast.Name) and part.value.id == name:
-                if part.attr == "requires_grad_" or isinstance(part.ctx, ast.Store):
-                    return True
-    return False
+    return any(
+        isinstance(held, ast.Name) and held.id == name
+        for part in function.own_nodes
+        if isinstance(part, ast.Attribute)
+        for held in _made_a_leaf(function, part)
+    )
+
+
+def _made_a_leaf(function: Function, asked: ast.Attribute) -> Iterator[ast.expr]:
+    """Yield what ``x.requires_grad = True``, ``x.requires_grad_()`` and ``x = y.detach().requires_grad_()`` make a leaf."""
+    if asked.attr == "requires_grad_":
+        yield asked.value
+        tree = function.module.tree
+        call = tree.call_of(asked)
+        yield from targets_of(tree.parent(call)) if call is not None else ()
+    elif asked.attr == "requires_grad" and isinstance(asked.ctx, ast.Store):
+        yield asked.value
 
 
 def _loaded(node: ast.expr, parents: dict[ast.AST, ast.AST]) -> str | None:
