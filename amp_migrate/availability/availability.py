@@ -12,6 +12,7 @@ from amp_migrate.apex.sites import HANDED_ON
 from amp_migrate.availability.installed import (
     flags,
     imported_flags,
+    is_imported,
     lacks,
     looks_up,
     reasons,
@@ -160,6 +161,9 @@ class Availability:
 
     def _compare(self, test: ast.Compare) -> bool | None:
         left, right, op = test.left, test.comparators[0], test.ops[0]
+        asked = is_imported(test) if self._probes else None
+        if asked is not None:
+            return asked is self.installed
         if (
             isinstance(right, ast.Constant)
             and right.value is None

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from amp_migrate.apex.sites import is_apex
 from amp_migrate.facts.below import every
-from amp_migrate.facts.constants import is_none
+from amp_migrate.facts.constants import is_none, string
 from amp_migrate.facts.paths import mentions, path, walk
 from amp_migrate.facts.scopes import assigned, assignments, targets_of
 from amp_migrate.project import Function, Module, Project
@@ -21,6 +21,7 @@ _KERNELS = {
     "scaled_masked_softmax_cuda", "scaled_upper_triang_masked_softmax_cuda", "syncbn", "xentropy_cuda",
 }  # fmt: skip
 _THERE = frozenset(sys.stdlib_module_names) | _KERNELS | {"apex", "torch"}
+_LOOKED_FOR = ("apex", "apex.amp")
 _AVAILABLE = re.compile(
     r"^_?(is|has|have|with|use)?_?(nvidia_?)?apex(_amp)?(_?(is_)?(available|installed|imported|found|exists?|support(ed)?))?$",
     re.I,
@@ -200,8 +201,19 @@ def _asks(module: Module, node: ast.expr) -> bool:
     return looks(node)
 
 
+def is_imported(node: ast.expr) -> bool | None:
+    """Tell whether ``"apex" in sys.modules`` is asked, or its opposite; None for another expression."""
+    if not isinstance(node, ast.Compare) or len(node.ops) != 1:
+        return None
+    asks = string(node.left) in _LOOKED_FOR and path(node.comparators[0]) == "sys.modules"
+    op = node.ops[0]
+    return isinstance(op, ast.In) if asks and isinstance(op, ast.In | ast.NotIn) else None
+
+
 def looks(node: ast.expr) -> bool:
     """Tell whether an expression looks for Apex where modules are found, and gives a bool."""
+    if is_imported(node):
+        return True
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.IsNot):
         node = node.left
     elif not (isinstance(node, ast.Call) and path(node.func) == "bool" and node.args):
@@ -214,7 +226,7 @@ def looks(node: ast.expr) -> bool:
 def looks_up(name: str | None, call: ast.Call) -> bool:
     """Tell whether a call of something by a name looks for Apex where modules are found."""
     first = call.args[0] if call.args else None
-    asks = isinstance(first, ast.Constant) and first.value in ("apex", "apex.amp")
+    asks = first is not None and string(first) in _LOOKED_FOR
     return asks and (name or "").rpartition(".")[2] in ("find_spec", "find_loader")
 
 
