@@ -13,8 +13,10 @@ from amp_migrate.apex.sites import Site
 from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.paths import defs, named, path, same, uses
 from amp_migrate.facts.tree import Tree
+from amp_migrate.flow.condition import TRUE, Condition, conjunction
 from amp_migrate.placement.finding.several import only_infers, trained_by_none, training_before
 from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.placement.making.creation import Creation
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Place
 from amp_migrate.project import Project
@@ -269,3 +271,10 @@ def _is_stored(project: Project, target: ast.expr) -> bool:
     if path(target) is None or not isinstance(target, ast.Attribute):
         return False
     return not names & {target.attr, "__setattr__"}
+
+
+def passed(creation: Creation) -> Condition:
+    """Return what the guards ask that a scaler is made outside of."""
+    tree = creation.site.module.tree
+    asked = conjunction([c for h, c in reversed(creation.within) if inside(tree, h, creation.top)])
+    return asked if asked.text else TRUE

@@ -23,6 +23,7 @@ from amp_migrate.project import Class
 from amp_migrate.project.order import inside
 from amp_migrate.project.rounds import runs_before
 from amp_migrate.rules.base import Context
+from amp_migrate.rules.calls.initialized import passed
 from amp_migrate.rules.rest.found.calls import WIDTH, indentation
 from amp_migrate.training.flags.setting import read
 
@@ -48,7 +49,7 @@ def scaler_made(context: Context, site: Site, creation: Creation, target: str) -
     if chosen is None or creation.scales.value is False:
         return _fitted(dynamic, column, site)
     dynamic = textwrap.indent(_fitted(dynamic, column + len(_UNIT), site), _UNIT)
-    return _at_run_time(context, chosen, site, target, dynamic, enabled)
+    return _at_run_time(context, chosen, creation, target, dynamic, enabled)
 
 
 def updates_alike(context: Context) -> bool:
@@ -144,10 +145,18 @@ def _between(text: str, start: int, end: int | None) -> str:
 
 
 def _at_run_time(
-    context: Context, chosen: ast.expr, site: Site, target: str, dynamic: str, enabled: list[str]
+    context: Context,
+    chosen: ast.expr,
+    creation: Creation,
+    target: str,
+    dynamic: str,
+    enabled: list[str],
 ) -> str:
+    site = creation.site
     _refuse_taking(context, chosen, site)
     test, scale, number = _choice(context, chosen, site)
+    if any(isinstance(part, ast.Subscript | ast.Call) for part in walk(chosen)):
+        test = either([negate(passed(creation)), test])  # without AMP it may not be there
     value = scale if number else f"float({scale})"
     arguments = [f"init_scale={value}", *_STAYS, *enabled]
     head, _, device = context.spelling.scaler([])[:-1].partition("(")
