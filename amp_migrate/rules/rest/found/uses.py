@@ -109,6 +109,9 @@ def by_value(context: FileContext, site: Site) -> bool:
     """
     if origin(site) is not None or not isinstance(site.node, ast.expr):
         return False
+    bindings = _bindings(site)
+    if bindings and not any(isinstance(binding, ast.alias) for binding in bindings):
+        return True
     meanings = context.project.lookup.expression(site.module, site.node)
     return len(meanings) != 1 or not (isinstance(meanings[0], str) and is_apex(meanings[0]))
 
