@@ -15,6 +15,7 @@ from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.beliefs import RUNS_FORWARD
 
 _HOLDS = frozenset({"forward", "module"})
+_RUN_BY_NETWORKS = frozenset({"forward", "__call__"})
 
 
 class Stray(NamedTuple):
@@ -44,7 +45,11 @@ class Astray:
         if not unknown and not (given and self._is_replaced(call)):
             return
         near = beside(self._project, function.module.path)
+        groups = self._program.training.objects.groups(function.module, call.func)
+        of_network = not groups.isdisjoint(networks)
         for other in self._meant(function.module, call):
+            if of_network and other.name not in _RUN_BY_NETWORKS:
+                continue
             site = CallSite(function, call, bound=other.takes_receiver or other.is_class)
             if other.module.path in near and other is not function and fits(site, other):
                 taken = bind(site, other).given
