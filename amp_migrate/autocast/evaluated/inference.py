@@ -211,7 +211,7 @@ def _upwards(project: Project, stop: _Stop, later: bool) -> list[_Stop]:
 def _precedes(unit: Unit, function: Function, begin: ast.AST, node: ast.AST) -> bool:
     """Tell whether a node may run after another one: behind it, or as a call of what that gives, or with it."""
     given = isinstance(node, ast.Call) and begin in set(ast.walk(node)) - {node}
-    return given or may_follow(unit.project, function, begin, node)
+    return given or may_follow(unit.project, function, begin, node, exceptions=True)
 
 
 def _initializes(unit: Unit, function: Function) -> bool:

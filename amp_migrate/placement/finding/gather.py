@@ -36,17 +36,16 @@ def gather(unit: Unit, scaled: dict[Site, ScaleLoss]) -> None:
         refuse_beside(unit.project, makers, {f.cls for f in other} - {None})
     without = unit.home.beside.without  # where the gradients are those of a GradScaler that is off
     begun = [Later(unit.project, (s.function, s.node)) for s in unit.of(Kind.INITIALIZE)]
+    if any(_comes_first(begun, s.function, s.node) for s in unit.of(Kind.SCALE_LOSS)):
+        begun = []  # such a training is not in FP32
     found = [s for s in found if not trains_apart(unit, s.function) and s.function not in without]
     steps = _innermost(unit, [s for s in found if not _comes_first(begun, s.function, s.call)])
     unit.steps = sorted(steps, key=lambda s: (s.module.path, key(s.call)))
     unit.backwards = [b for block in scaled.values() for b in _scaled_backwards(unit, block)]
     aliases = {call for block in scaled.values() for call in (*block.backwards, *block.reached)}
-    unit.backwards += [
-        b
-        for b in _plain(unit, optimizers)
-        if b.node not in aliases and not _comes_first(begun, b.function, b.node)
-    ]
-    unit.beside = [b for b in _plain(unit, optimizers, False) if b.node not in aliases]
+    for feeds, others in ((True, unit.backwards), (False, unit.beside)):
+        plain = [b for b in _plain(unit, optimizers, feeds) if b.node not in aliases]
+        others += [b for b in plain if not _comes_first(begun, b.function, b.node)]
     unit.beside += _elsewhere(unit, optimizers)
     unit.backwards.sort(key=lambda b: (b.module.path, key(b.node)))
 

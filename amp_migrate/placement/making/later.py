@@ -35,14 +35,12 @@ class Later:
         leading, tree = self._coming.nodes.get(function, []), function.module.tree
         return any(
             (first is not node and isinstance(node, ast.expr) and inside(tree, first, node))
-            or may_follow(self._project, function, first, node)
+            or may_follow(self._project, function, first, node, exceptions=True)
             for first in leading
         )
 
     def precedes(self, function: Function, node: ast.AST) -> bool:
-        """Tell whether a function, which does not come to the first node, is seen to run a node before it alone."""
-        if function in self._coming.nodes:
-            return False
+        """Tell whether a function is seen to run a node before the first one alone."""
         queue: list[Node] = [(function, node)]
         seen = {function}
         for here, at in queue:

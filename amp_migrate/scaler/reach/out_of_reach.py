@@ -145,7 +145,9 @@ def _may_serve(project: Project, function: Function, maker: ast.AST, node: ast.A
     tree = function.module.tree
     guards = (level for level in levels(tree, maker) if isinstance(level, ast.If))
     parted = exclusive(tree, maker, node) or any(dominates(tree, g, node) for g in guards)
-    return parted or isinstance(node, ast.Return) or runs_before(project, function, maker, node)
+    if parted or isinstance(node, ast.Return):
+        return True
+    return runs_before(project, function, maker, node, exceptions=True)  # in a handler, too
 
 
 def moments(project: Project, begins: Sequence[ast.AST], function: Function) -> list[ast.AST]:

@@ -233,12 +233,12 @@ ADVISED = (
         "move amp.initialize above this line",
         (
             (
-                '    network, optimizer = amp.initialize(network, optimizer, opt_level="O1")\n    for x',
-                "    for x",
+                '        network, optimizer = amp.initialize(network, optimizer, opt_level="O1")\n        for x',
+                "        for x",
             ),
             (
                 "lr=0.05)\n",
-                'lr=0.05)\n    network, optimizer = amp.initialize(network, optimizer, opt_level="O1")\n',
+                'lr=0.05)\n        network, optimizer = amp.initialize(network, optimizer, opt_level="O1")\n',
             ),
         ),
     ),
