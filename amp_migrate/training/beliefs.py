@@ -271,7 +271,7 @@ NETWORK_NAME = re.compile(
 )
 NETWORK_LETTER = re.compile(r"^(G|D|E|F|netG|netD|net[A-Z]\w*)$")
 CRITERION_NAME = re.compile(
-    r"(criterion|criteria|loss_?f(n|unc(tion)?)|_loss$|^loss_|crit$|objective)", re.I
+    r"(criterion|criteria|loss_?f(n|unc(tion)?)|(^|_)loss$|^loss_|crit$|objective)", re.I
 )
 # What runs a backward of its own, or hands one on: none of these is a tensor.
 NEVER_A_LOSS = ("super", "torch.autograd", "optimizer", "engine", "ctx")

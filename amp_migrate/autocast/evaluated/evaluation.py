@@ -26,7 +26,12 @@ from amp_migrate.autocast.evaluated.losses import (
     selects,
 )
 from amp_migrate.autocast.evaluated.shared import calls_aside, of_others, run_by_others
-from amp_migrate.autocast.evaluated.unfed import covered, feeds_nothing, run_backward
+from amp_migrate.autocast.evaluated.unfed import (
+    covered,
+    feeds_nothing,
+    run_backward,
+    runs_for_effect,
+)
 from amp_migrate.autocast.regions import merged
 from amp_migrate.autocast.slicing.aside import Aside
 from amp_migrate.autocast.slicing.deferred import through
@@ -188,7 +193,9 @@ def _runs(unit: Unit, module: Module, call: ast.Call, models: set[int]) -> bool:
     if not isinstance(func, ast.Attribute) or unit.forwards.keeps_house(call):
         return False
     of_data = func.attr in METHODS_WITHOUT_CASTS and not unit.project.callees(call)
-    if isinstance(module.tree.parent(call), ast.Expr) or of_data:
+    if of_data or (
+        isinstance(module.tree.parent(call), ast.Expr) and not runs_for_effect(unit, call)
+    ):
         return False
     node = func.value
     while isinstance(node, ast.Attribute) and node.attr == "module":

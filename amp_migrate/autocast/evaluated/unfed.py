@@ -8,6 +8,7 @@ from amp_migrate.apex.sites import Kind
 from amp_migrate.facts.paths import called_alone, path
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module
+from amp_migrate.project.reach import reachable
 from amp_migrate.training.contexts import in_autocast
 from amp_migrate.training.forwards.classes import is_network_class
 from amp_migrate.training.forwards.forwards import Forward
@@ -35,9 +36,21 @@ def _evaluated_with(module: Module, node: ast.AST) -> ast.AST:
 
 
 def is_part(unit: Unit, module: Module, node: ast.AST) -> bool:
-    """Tell whether a forward stands under an autocast of the source, or in a method of a network."""
-    cls = unit.project.function_of(module, node).class_around
-    if cls is None or not is_network_class(cls):
+    """Tell whether a forward stands under an autocast of the source, or in a method of a network or what only those call."""
+    return _is_part(unit, unit.project.function_of(module, node), node, frozenset())
+
+
+def _is_part(unit: Unit, function: Function, node: ast.AST, around: frozenset[Function]) -> bool:
+    module, cls = function.module, function.class_around
+    if cls is None:
+        calls = unit.project.callers(function) if function not in around else []
+        below = around | {function}
+        return covered(unit, module, node) or (
+            bool(calls)
+            and not unit.project.escapes(function)
+            and all(_is_part(unit, site.function, site.call, below) for site in calls)
+        )
+    if not is_network_class(cls):
         return covered(unit, module, node)
     trained = (f for f, _ in unit.trained() if f.class_around is cls)
     trains = any(not function.is_static for function in trained)
@@ -69,3 +82,17 @@ def run_backward(unit: Unit, module: Module, stmt: ast.stmt) -> ast.expr | None:
     if any(call is known.node for known in (*unit.backwards, *unit.probes, *unit.beside)):
         return None
     return loss if unit.forwards.strength(module, loss) >= Forward.CRITERION else None
+
+
+def runs_for_effect(unit: Unit, call: ast.Call) -> bool:
+    """Tell whether a method that is called for what it does is seen to run parts of a network, and not to train it."""
+    project, module = unit.project, unit.project.module_of(call)
+    if unit.trains(module, module.tree.statement(call)):
+        return False
+    run = {f for callee in project.callees(call) for f in (callee, *reachable(project, callee))}
+    return any(
+        unit.forwards.call(function.module, part) is Forward.NETWORK
+        for function in run
+        for part in function.calls
+        if not project.callees(part)
+    )

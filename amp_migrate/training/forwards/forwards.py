@@ -35,7 +35,8 @@ EVIDENCE = frozenset(
 
 def is_housekeeping(name: str) -> bool:
     """Tell whether a method of a network is known to run no forward pass."""
-    return name in KEEPS_HOUSE or name.startswith(BEGINS_HOUSEKEEPING)
+    special = name.startswith("__") and name.endswith("__") and name != "__call__"
+    return special or name in KEEPS_HOUSE or name.startswith(BEGINS_HOUSEKEEPING)
 
 
 def makes_module(name: str) -> bool:
@@ -108,8 +109,11 @@ class Forwards:
         made = made_network(self._project, module, node)
         if made is not None:
             return made
-        if any(self._is_module_class(c) for c in self._project.instance_classes(module, node)):
+        classes = self._project.instance_classes(module, node)
+        if any(map(self._is_module_class, classes)):
             return not CRITERION_NAME.search(tail)
+        if classes and all(set(cls.externals()) <= _PLAIN for cls in classes):
+            return False
         if group in self._losses:
             return False
         return bool(NETWORK_NAME.search(tail) or NETWORK_LETTER.match(tail))
@@ -280,3 +284,4 @@ def _external(name: str) -> Forward:
 
 
 _BUILTINS = frozenset(dir(__import__("builtins")))
+_PLAIN = frozenset({"abc.ABC", "object", "typing.Generic", "typing.Protocol"})
