@@ -12,7 +12,7 @@ from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.placement.finding.alternatives import is_alternative, refuse_beside
 from amp_migrate.placement.finding.optimizers import Optimizers
 from amp_migrate.placement.finding.unit import Unit
-from amp_migrate.placement.making.later import Later
+from amp_migrate.placement.making.later import Later, comes_first, is_over
 from amp_migrate.placement.making.off import trains_apart
 from amp_migrate.placement.reads.held import held
 from amp_migrate.plan.cannot import Cannot, spoken
@@ -36,23 +36,18 @@ def gather(unit: Unit, scaled: dict[Site, ScaleLoss]) -> None:
         refuse_beside(unit.project, makers, {f.cls for f in other} - {None})
     without = unit.home.beside.without  # where the gradients are those of a GradScaler that is off
     begun = [Later(unit.project, (s.function, s.node)) for s in unit.of(Kind.INITIALIZE)]
-    if any(_comes_first(begun, s.function, s.node) for s in unit.of(Kind.SCALE_LOSS)):
+    if any(comes_first(begun, s.function, s.node) for s in unit.of(Kind.SCALE_LOSS)):
         begun = []  # such a training is not in FP32
     found = [s for s in found if not trains_apart(unit, s.function) and s.function not in without]
-    steps = _innermost(unit, [s for s in found if not _comes_first(begun, s.function, s.call)])
+    steps = _innermost(unit, [s for s in found if not is_over(begun, s)])
     unit.steps = sorted(steps, key=lambda s: (s.module.path, key(s.call)))
     unit.backwards = [b for block in scaled.values() for b in _scaled_backwards(unit, block)]
     aliases = {call for block in scaled.values() for call in (*block.backwards, *block.reached)}
     for feeds, others in ((True, unit.backwards), (False, unit.beside)):
         plain = [b for b in _plain(unit, optimizers, feeds) if b.node not in aliases]
-        others += [b for b in plain if not _comes_first(begun, b.function, b.node)]
+        others += [b for b in plain if not comes_first(begun, b.function, b.node)]
     unit.beside += _elsewhere(unit, optimizers)
     unit.backwards.sort(key=lambda b: (b.module.path, key(b.node)))
-
-
-def _comes_first(begun: list[Later], function: Function, node: ast.AST) -> bool:
-    """Tell whether a step or a plain backward belongs to a training in FP32 that is over when AMP begins."""
-    return bool(begun) and all(later.precedes(function, node) for later in begun)
 
 
 def _scaled_backwards(unit: Unit, block: ScaleLoss) -> Iterator[Backward]:

@@ -10,6 +10,7 @@ from amp_migrate.project.imported import Node, coming
 from amp_migrate.project.order import inside
 from amp_migrate.project.reach import reachable
 from amp_migrate.project.rounds import may_end, may_follow
+from amp_migrate.training.steps import Step, backward_of
 
 
 class Later:
@@ -39,6 +40,10 @@ class Later:
             for first in leading
         )
 
+    def begins(self, function: Function) -> bool:
+        """Tell whether a function comes to the first node, by itself or by what it calls."""
+        return function in self._coming.nodes
+
     def precedes(self, function: Function, node: ast.AST) -> bool:
         """Tell whether a function is seen to run a node before the first one alone."""
         queue: list[Node] = [(function, node)]
@@ -66,3 +71,16 @@ class Later:
             if self.follows(function, call)
             for below in reachable(self._project, callee)
         )
+
+
+def comes_first(begun: list[Later], function: Function, node: ast.AST) -> bool:
+    """Tell whether a step or a plain backward belongs to a training in FP32 that is over when AMP begins."""
+    return bool(begun) and all(later.precedes(function, node) for later in begun)
+
+
+def is_over(begun: list[Later], step: Step) -> bool:
+    """Tell whether a step belongs to such a training: in a function that begins AMP itself, one that a backward feeds."""
+    function = step.function
+    fed = any(backward_of(c) and comes_first(begun, function, c) for c in function.calls)
+    begins = any(later.begins(function) for later in begun)
+    return comes_first(begun, function, step.call) and (fed or not begins)
