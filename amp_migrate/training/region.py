@@ -82,6 +82,12 @@ def functions_run(project: Project, module: Module, call: ast.Call) -> list[Func
     return [*project.callees(call), *project.methods(module, call.func, "forward")]
 
 
+def forwards_run(project: Project, function: Function, part: ast.AST) -> Iterator[Function]:
+    """Yield the `forward` of the modules of the project that a part of a function calls."""
+    for _, call in calls_of([(function, part)]):
+        yield from project.methods(function.module, call.func, "forward")
+
+
 def run_below(project: Project, function: Function) -> Iterator[Function]:
     """Yield the functions that the calls of a function run."""
     for call in function.calls:

@@ -17,7 +17,7 @@ from amp_migrate.project import CallSite, Function, Module, Project
 from amp_migrate.project.order import SCOPES, Loop, levels, position
 from amp_migrate.training.forwards.forwards import Forward, Forwards
 from amp_migrate.training.forwards.later import comprehensions, heads, runs_later
-from amp_migrate.training.region import Region, Search
+from amp_migrate.training.region import Region, Search, forwards_run
 
 _GIVES = (ast.Return, *YIELDS)
 
@@ -176,6 +176,7 @@ class RegionFinder:
             self._barrier(function.module, stmt)
             or self._setup(function, stmt)
             or any(isinstance(node, YIELDS) for node in walk(stmt))
+            or any(map(self._holds_barrier, forwards_run(self._project, function, stmt)))
         )
 
     def _is_apart(self, function: Function, stmt: ast.stmt, needed: Needed) -> bool:

@@ -9,7 +9,6 @@ from amp_migrate.facts.paths import path, walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module
 from amp_migrate.project.reach import reachable
-from amp_migrate.training.region import functions_run
 from amp_migrate.training.steps import backward_of
 
 
@@ -45,8 +44,8 @@ class Trains:
             return True
         if not isinstance(node, ast.Call):
             return False
-        run = functions_run(self._project, self._project.module_of(node), node)
-        return self._is_backward(node) or any(map(self._reaches, run)) or self._may_train(node)
+        callees = self._project.callees(node)
+        return self._is_backward(node) or any(map(self._reaches, callees)) or self._may_train(node)
 
     def _may_train(self, call: ast.Call) -> bool:
         """Tell whether a call runs a ``functools.partial`` of something that is unpacked, whatever that is."""

@@ -11,6 +11,7 @@ from amp_migrate.facts.paths import all_given, path, same, stored, tail, walk
 from amp_migrate.facts.variables import put_in
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.unscaling.made_of import Frame, MadeOf
+from amp_migrate.project.programs import beside
 from amp_migrate.project.rounds import graph_of, points_of, points_of_all
 from amp_migrate.training.origins.meant import in_turns
 
@@ -158,7 +159,13 @@ def shares_network(unit: Unit, site: Site, plain: ast.expr) -> bool:
     """Tell whether the optimizer of a site has a part of the parameters of a network alone, and another one the rest."""
     objects, optimizer = unit.losses.objects, all_given(site.call)[0]
     owners, own = objects.owners(site.module, plain), objects.optimizers_of(site.module, optimizer)
-    training = {o.number for o in objects.optimizers if owners & (o.networks or set())}
+    near = beside(unit.project, site.module.path)
+    training = {
+        o.number
+        for o in objects.optimizers
+        if owners & (o.networks or set())
+        and any(m.path in near for m in objects.made_in(o.number) or [site.module])
+    }
     if not own or training <= own:
         return False
     wanted = unit.project.values.group(site.module, optimizer)
