@@ -102,6 +102,11 @@ _READ = {
         for g in grads:
             g.div_(self.scaler.get_scale())
         """,
+    "given other data": """
+        grads = [p.grad for p in params]
+        for g in grads:
+            g.data = torch.randn(3)
+        """,
     "decayed": """
         for g, p in [(p.grad, p) for p in params]:
             g.add_(p.data, alpha=0.1)

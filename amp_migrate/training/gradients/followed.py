@@ -122,7 +122,7 @@ class Followed:
         if name in SAYS_NO_VALUE or name in KNOWS_NO_SCALE:
             return name != "type" or call is None or not (call.args or call.keywords)
         if not isinstance(asked.ctx, ast.Load):
-            return name == "data"
+            return False
         if name in GIVES_THEM_ON:
             return self._see(module, call or asked)
         if call is None:

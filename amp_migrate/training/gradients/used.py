@@ -10,6 +10,7 @@ from amp_migrate.facts.constants import is_none, string
 from amp_migrate.facts.paths import looked_up, tail
 from amp_migrate.facts.scopes import assigned, targets_of
 from amp_migrate.project import Function, Module, Project
+from amp_migrate.project.reach import reachable
 from amp_migrate.training.beliefs import (
     CLEARS,
     HAND_OUT_PARAMETERS,
@@ -119,20 +120,37 @@ class Gradients:
 
     def _is_trained(self, module: Module, name: ast.Name) -> bool:
         """Tell whether a tensor is in a list that an optimizer may get: ``Adam([image])``."""
-        for load in module.scopes.spelt(module.scopes.owner(name), name.id):
-            up = module.tree.parent(load)
-            if not isinstance(up, _DISPLAY):
-                continue
-            while isinstance(up, _DISPLAY):
-                up = module.tree.parent(up)
-            up = module.tree.parent(up) if isinstance(up, ast.keyword) else up
-            if isinstance(up, ast.Call):
-                known = self._project.external(module, up.func)
-                if known is None or makes_optimizer(known):
-                    return True
-            elif not isinstance(up, ast.Return | ast.For):
-                return True
-        return False
+        return any(
+            self._goes_to_optimizer(module, load)
+            for load in module.scopes.spelt(module.scopes.owner(name), name.id)
+            if isinstance(module.tree.parent(load), _DISPLAY)
+        )
+
+    def _goes_to_optimizer(self, module: Module, item: ast.expr) -> bool:
+        """Tell whether an optimizer may get what a list is made of, at once or by the variable that holds the list."""
+        up = module.tree.parent(item)
+        while isinstance(up, _DISPLAY | ast.Starred | ast.keyword | ast.IfExp):
+            up = module.tree.parent(up)
+        if isinstance(up, ast.Call):
+            return self._may_make_optimizer(module, up)
+        if any(isinstance(target, ast.Tuple | ast.List) for target in targets_of(up)):
+            return False  # it is taken apart again
+        held = [target for target in targets_of(up) if isinstance(target, ast.Name)]
+        if len(held) != 1 or len(targets_of(up)) != 1:
+            return not isinstance(up, ast.Return | ast.For)
+        loads = module.scopes.reads(module.scopes.owner(held[0]), held[0].id)
+        unpacked = all(isinstance(module.tree.parent(load), ast.Starred) for load in loads)
+        return not unpacked or any(self._goes_to_optimizer(module, load) for load in loads)
+
+    def _may_make_optimizer(self, module: Module, call: ast.Call) -> bool:
+        """Tell whether a call makes an optimizer, or runs what may."""
+        callees = self._project.callees(call)
+        if not callees:
+            known = self._project.external(module, call.func)
+            return known is None or makes_optimizer(known)
+        run = {f for callee in callees for f in (callee, *reachable(self._project, callee))}
+        names = (self._project.external(f.module, c.func) for f in run for c in f.calls)
+        return any(name is not None and makes_optimizer(name) for name in names)
 
     def _hands_out(self, node: ast.AST) -> bool:
         """Tell whether an expression goes over parameters, itself or in a function that it calls."""
