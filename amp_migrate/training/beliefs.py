@@ -78,7 +78,7 @@ RUNS_NO_FORWARD = frozenset(
 # The same of a network, or of whatever else a training has, that nothing more is known of.
 KEEPS_HOUSE = RUNS_NO_FORWARD | {
     "register_hook", "get", "items", "keys", "values", "save", "save_pretrained", "load", "from_pretrained", "update",
-    "step", "backward", "append", "add_scalar", "log", "info", "print", "synchronize", "size", "item", "detach",
+    "step", "backward", "append", "extend", "insert", "add_scalar", "log", "info", "print", "synchronize", "size", "item", "detach",
     "resize_token_embeddings", "clip_grad_norm", "update_moving_average", "reset_parameters",
 }  # fmt: skip
 BEGINS_HOUSEKEEPING = (
