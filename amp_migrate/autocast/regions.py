@@ -20,7 +20,7 @@ from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.zeroing import is_zero_grad
 from amp_migrate.plan.cannot import Cannot
-from amp_migrate.project import Function
+from amp_migrate.project import Function, Module
 from amp_migrate.project.order import inside, position
 from amp_migrate.project.reach import reachable, upwards
 from amp_migrate.training.contexts import enters_autocast, in_autocast
@@ -55,7 +55,7 @@ def training(
     regions = merged([through(unit, region) for region in regions])
     for region in regions:
         setup.refuse(region)
-    kept = [r for r in regions if not _has_its_own(unit, r)]
+    kept = [part for r in regions for part in _beside_own(unit, r)]
     return kept, gathering.inlines, gathering.names
 
 
@@ -141,13 +141,27 @@ class _Gathering:
         return merged([*self.regions, *apart])
 
 
-def _has_its_own(unit: Unit, region: Region) -> bool:
+def _beside_own(unit: Unit, region: Region) -> list[Region]:
+    """Return what is left of a region without the autocasts of the source at its ends; nothing of one that stands in one."""
+    if has_its_own(unit, region):
+        return []
+    module, left = region.module, region.statements()
+    while left and _is_own(unit, module, left[0]):
+        left = left[1:]
+    while left and _is_own(unit, module, left[-1]):
+        left = left[:-1]
+    return [Region(module, region.function, left[0], left[-1])] if left else []
+
+
+def _is_own(unit: Unit, module: Module, stmt: ast.stmt) -> bool:
+    return isinstance(stmt, ast.With) and enters_autocast(unit.project, module, stmt)
+
+
+def has_its_own(unit: Unit, region: Region) -> bool:
     """Tell whether the source has an autocast around a region, or the region is no more than one."""
-    first, project = region.first, unit.project
-    own = isinstance(first, ast.With) and len(first.items) == 1 and first is region.last
-    return in_autocast(project, region.module, first) or (
-        own and isinstance(first, ast.With) and enters_autocast(project, region.module, first)
-    )
+    first, module = region.first, region.module
+    own = first is region.last and _is_own(unit, module, first)
+    return own or in_autocast(unit.project, module, first)
 
 
 def _copying(unit: Unit) -> list[Region]:

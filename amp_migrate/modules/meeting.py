@@ -62,6 +62,19 @@ class Meeting:
         within = {path: frozenset(files) for path, files in self._within.items()}
         return within | {path: files | within.get(path, set()) for path, files in found.items()}
 
+    def imported(self, module: Module, call: ast.Call) -> frozenset[str]:
+        """Return the files that a call may import by a name that it works out; none for one whose name is known."""
+        if self._lookup.expression(module, call):
+            return frozenset()
+        if (begin := _begin(call)) is None:
+            return self.below(module.path)
+        return frozenset(_within(self._files, self._lookup, module, begin))
+
+    @staticmethod
+    def names_a_package(call: ast.Call) -> bool:
+        """Tell whether the name that a call works out begins with that of a package."""
+        return _begin(call) is not None
+
     def below(self, path: str) -> frozenset[str]:
         """Return the files that a file may import by a name of which nothing is known."""
         number = self._numbers[path]

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from amp_migrate.facts.closure import closure
+from amp_migrate.modules.itself import defines, looked_up_in, read_off
 from amp_migrate.modules.layout import INSTALLED, Folder, Layout
 from amp_migrate.modules.renamed import renamed
 
@@ -79,7 +80,10 @@ class Selection:
         callers = imports.callers(found, found)
         if not any(_BY_VALUE.search(imports.data(path)) for path in found):
             callers = {path for path in callers if _BY_VALUE.search(imports.data(path))}
-        return found.union(closure(callers, imports.imported))
+        found |= set(closure(callers, imports.imported))
+        while more := imports.by_value(found) - found:
+            found |= set(closure(more, imports.imported))
+        return found
 
 
 class _Imports:
@@ -133,6 +137,21 @@ class _Imports:
                 if importer in core or self._layout.package(importer.replace("\\", "/")):
                     queue.append(importer)
         return found.difference(core)
+
+    def by_value(self, paths: Iterable[str]) -> set[str]:
+        """Return the files that may define what some files read off modules which they import by names worked out."""
+        asking = [path for path in paths if _BY_VALUE.search(self.data(path))]
+        names = frozenset().union(*(read_off(self.data(path)) for path in asking))
+        found: set[str] = set()
+        if names:
+            defining = defines(names)
+            found = {path for path in self._files if defining.search(self.data(path))}
+        for path in asking:
+            for package in looked_up_in(self.data(path)):
+                where = self._layout.absolute(path.replace("\\", "/"), package)
+                folder = where.path if isinstance(where, Folder) else None
+                found.update(p for s, p in self._slashed.items() if _is_below(s, folder))
+        return found
 
     def forget(self) -> None:
         """Let go of the bytes; what they import is known."""
@@ -199,6 +218,10 @@ class _Imports:
                 inner = self._layout.entry(base, [name]) if name != "*" else None
                 if isinstance(inner, str):
                     yield inner
+
+
+def _is_below(path: str, folder: str | None) -> bool:
+    return folder is not None and (not folder or path.startswith(f"{folder}/"))
 
 
 def _stem(path: str) -> str:

@@ -49,11 +49,12 @@ def connected(project: Project) -> dict[str, int]:
 
 
 def imports(project: Project, path: str) -> frozenset[str]:
-    """Return the files that a file imports itself, and the packages that hold it."""
+    """Return the files that a file imports itself, by names worked out where what it reads of them shows which, and the packages that hold it."""
     known = project.imported
     if path not in known:
         files = project.modules
-        known[path] = frozenset(imported_by(files, project.lookup, files[path]))
+        worked_out = project.calls.imported.get(path, ())
+        known[path] = frozenset([*imported_by(files, project.lookup, files[path]), *worked_out])
     return known[path]
 
 

@@ -32,7 +32,7 @@ from amp_migrate.autocast.evaluated.unfed import (
     run_backward,
     runs_for_effect,
 )
-from amp_migrate.autocast.regions import merged
+from amp_migrate.autocast.regions import has_its_own, merged
 from amp_migrate.autocast.slicing.aside import Aside
 from amp_migrate.autocast.slicing.deferred import through
 from amp_migrate.autocast.slicing.effects import effects_of
@@ -95,7 +95,7 @@ def evaluations(unit: Unit) -> list[Region]:
     taken |= nodes_in([r for r in own if r.function in training])
     held = taken | (nodes_in(own) & nodes_in(helped))
     apart = (r for r in own if not called_inside(unit, r, taken) and not only_inside(unit, r, held))
-    return merged([through(unit, r) for r in apart])
+    return merged([region for r in apart if not has_its_own(unit, region := through(unit, r))])
 
 
 def _at_calls(

@@ -153,7 +153,7 @@ class Again:
         """Tell whether a rule of the run says of a forward of a function that it is not cast as before."""
         return any(
             claim.is_note
-            and claim.code == LEFT_UNCAST
+            and claim.code in LEFT_UNCAST
             and claim.path == function.module.path
             and any(old.spans(claim.line) for old in self.old.functions.get(key(function), ()))
             for claim in self.claims.every

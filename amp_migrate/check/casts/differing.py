@@ -18,10 +18,11 @@ from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.faults import Place, Trouble
 
-CAST, UNCAST, SWITCHED = (
+CAST, UNCAST, SWITCHED, NATIVE = (
     "is cast, which Apex did not do:",
     "is not cast, which Apex did:",
     "is cast while a flag is set that may change later, and Apex stays on:",
+    "is not cast in runs without Apex, which native AMP did:",
 )
 
 UNKNOWN: States = frozenset({None})
@@ -31,6 +32,7 @@ _TROUBLES = {
     UNCAST: Trouble.CASTS_MISSING,
     CAST: Trouble.CASTS_ADDED,
     SWITCHED: Trouble.CASTS_MISSING,
+    NATIVE: Trouble.CASTS_MISSING,
 }
 Where = tuple[Key, str]
 """A function, and the text of a call in it."""
@@ -52,6 +54,11 @@ def is_unknown(
     return not any(True in state for state in states) and any(
         casts is not Casts.OFF and UNKNOWN in was.get(at, {}).values() for at, casts in now
     )
+
+
+def same(side: Side, functions: Iterable[Function]) -> list[Function]:
+    """Return the functions of a text that some of the other text are."""
+    return [f for other in functions for f in side.functions.get(key(other), ())]
 
 
 def scales(side: Side, function: Function) -> bool:

@@ -15,11 +15,7 @@ from amp_migrate.check.apex.steady import steady
 from amp_migrate.check.casts.again import Again
 from amp_migrate.check.casts.callables import Replaced, counterparts, spelled
 from amp_migrate.check.casts.casting import Casting, Casts
-from amp_migrate.check.casts.computing.backwards import Gradients
-from amp_migrate.check.casts.computing.copies import stale
-from amp_migrate.check.casts.computing.products import Operators
-from amp_migrate.check.casts.computing.unlisted import Unpatched
-from amp_migrate.check.casts.computing.wide import Wide
+from amp_migrate.check.casts.computing.types import Run, Texts, computed
 from amp_migrate.check.casts.conditions.blocks import new_blocks
 from amp_migrate.check.casts.conditions.entries import Entries
 from amp_migrate.check.casts.conditions.joined import joined
@@ -33,15 +29,16 @@ from amp_migrate.check.casts.differing import (
     is_scaled,
     is_unknown,
     place,
+    same,
     scales,
     told_above,
     where,
 )
+from amp_migrate.check.casts.kept import Native
 from amp_migrate.check.casts.lacking import Lacking
 from amp_migrate.check.casts.losses import Losses
 from amp_migrate.check.casts.networks import Networks
 from amp_migrate.check.casts.scalers import DISABLED, ENABLED, Scalers
-from amp_migrate.check.events.claims import UNCAST as LEFT_UNCAST
 from amp_migrate.check.events.claims import Claims
 from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.events.traces import Difference
@@ -73,7 +70,7 @@ class Forwards:
                 facts = item.without(known)
                 if alone := self._entries.alone(item, facts, known in item.done):
                     yield from self._without(item, facts, known not in item.scaled, alone)
-            yield from self._scalers.alone(item, self._same(self._entries.of(item)), self.new)
+            yield from self._scalers.alone(item, same(self.new, self._entries.of(item)), self.new)
             for way in item.missed if item.on is not None else ():
                 facts = Facts((*way, (item.function, item.on or NOTHING)))
                 entries, calls = self._entries.of(item, way[0][0]), {i.call for i in self._live}
@@ -96,6 +93,10 @@ class Forwards:
         return Entries(self.old, self.every, self._live)
 
     @cached_property
+    def _kept(self) -> Native:
+        return Native(self.old, self.new, self.every, self._texts)
+
+    @cached_property
     def _replaced(self) -> Replaced:
         return Replaced(self.new.project)
 
@@ -111,7 +112,7 @@ class Forwards:
         """Tell whether the new text still initializes Apex where the old one did, which casts as it did."""
         name = key(item.function)
         left = sum(key(i.function) == name for i in initializes(self.new.project))
-        return left > 0 and left == sum(key(i.function) == name for i in self.every)
+        return 0 < left == sum(key(i.function) == name for i in self.every)
 
     def _with_amp(self, item: Initialize) -> Iterator[tuple[Key, Difference]]:
         assert item.on is not None
@@ -123,11 +124,11 @@ class Forwards:
         starts = apex.spread(entries, behind) if behind else alone
         native = Casting(self.new.program, facts)
         begins = [*entries, *behind]
-        begun = native.spread(self._same(begins))
+        begun = native.spread(same(self.new, begins))
         was: dict[Where, dict[ast.Call, States]] = {}
         cast: set[ast.Call] = set()
         lasting = Casting(self.new.program, steady(self.old.program, apex, starts, facts), facts)
-        lasts = lasting.spread(self._same(begins))
+        lasts = lasting.spread(same(self.new, begins))
         plain = Casting(self.new.program, item.whichever_level())
         for function, start in starts.items():
             for call, states in apex.calls(function, start):
@@ -145,11 +146,13 @@ class Forwards:
             ran = [o for o in counterparts(before, now[at], call) if not self._prepares(at, o)]
             wanted = frozenset(state for old in ran for state in before[old])
             taken = wanted == known if unknown else None not in wanted and True in wanted
-            lacking = taken and inside is Casts.OFF
+            lacking = taken and (
+                inside is Casts.OFF or self._kept.asks_its_own(native, function, call)
+            )
             if wanted == known and native.lacks(function, call, begun[function]):
-                lacking = lacking or self._is_forward(at)
+                lacking |= self._is_forward(at)
             if lacking and not scales(self.new, function):
-                reported = all(self.claims.note(LEFT_UNCAST, place(at, old)) for old in ran)
+                reported = all(self.claims.uncast(place(at, old)) for old in ran)
                 ways = self.new.program, native, begun, function
                 reported = reported or told_above(*ways, self._is_told)
                 reported = reported or self._replaced.runs(function, call.func, begun)
@@ -165,21 +168,16 @@ class Forwards:
         more = Again(self.old, self.new, apex, starts, *written)
         yield from more.differences(runs, self._is_forward, self.networks.running)
         for callee, again in more.called(facts):
-            for at, call, function in self._runs(self._same([callee])):
+            for at, call, function in self._runs(same(self.new, [callee])):
                 lacking = again.here(function, call) is Casts.OFF and self._is_forward(at)
                 if lacking and not self._is_reported(at):
                     yield differs(UNCAST, at, call)
         for function, call in self._losses.uncast(cast, native, begun):
             if not scales(self.new, function):
                 yield differs(UNCAST, where(function, call), call)
-        texts = self.old, self.new, self.networks
-        operators = Operators(*texts)
-        yield from operators.uncast(apex, starts, native, begun)
-        yield from operators.recast(starts, native, begun, self.claims)
-        yield from Unpatched(*texts).recast(native, self._same(begins), self.claims)
-        yield from Gradients(self.old, self.new).recast(native, begins, self._same(begins))
-        yield from stale(self.old, self.new, native, self._same(begins))
-        yield from Wide(*texts).uncast(apex, starts, native, begun, self.claims)
+        yield from self._kept.islands(begins, self.claims)
+        texts = Texts(self.old, self.new, self.networks)
+        yield from computed(texts, Run(apex, starts, native, begun, begins), self.claims)
         if item.trains and is_scaled(self.old, item):
             yield from self._scalers.differing(native, begun, False, DISABLED)
             yield from self._scalers.off(item, native)
@@ -197,21 +195,21 @@ class Forwards:
         return any(at[1] in self.networks.forwards(f) for f in self._old(at[0]))
 
     def _without(
-        self, item: Initialize, facts: Facts, scaled: bool, entries: list[Function] | None = None
+        self, item: Initialize, facts: Facts, scaled: bool, entries: list[Function]
     ) -> Iterator[tuple[Key, Difference]]:
         native = Casting(self.new.program, facts)
-        entries = self._entries.of(item) if entries is None else entries
         reached = initialized(self.old.program, {item.call}).spread(entries)
         apex = initialized(self.old.program, {item.call}, facts)
         begun = native.spread(
-            self._same([*entries, *self._entries.behind(reached)]),
+            same(self.new, [*entries, *self._entries.behind(reached)]),
             inside_networks=True,
             never=lambda f: any(map(apex.comes_first, self._old(key(f)))),
         )
         for at, call, function in self._cast(begun, native):
-            if native.enabled.runs(function, call):
-                if not self._cast_before(at) and not self._is_reported(at):
-                    yield differs(CAST, at, call)
+            had = self._cast_before(at) or self._is_reported(at)
+            if native.enabled.runs(function, call) and not had:
+                yield differs(CAST, at, call)
+        yield from self._kept.lost(facts, entries)
         if scaled:
             yield from self._scalers.differing(native, begun, True, ENABLED)
 
@@ -224,15 +222,16 @@ class Forwards:
         yield from lacking.flags(begin)
         yield from lacking.parameters()
         yield from lacking.wrappers()
-        native, entries = self._written, [f for f in begin if f.node is None]
-        begun = native.spread(self._same(entries), sure=True, inside_networks=True)
-        for at, call, _ in self._cast(begun, native):
+        entries = same(self.new, (f for f in begin if f.node is None))
+        begun = self._written.spread(entries, sure=True, inside_networks=True)
+        for at, call, _ in self._cast(begun, self._written):
             if not self._cast_before(at):
                 yield differs(CAST, at, call)
+        yield from self._kept.lost(Facts(), begin)
 
     def _is_reported(self, at: Where) -> bool:
         """Tell whether a rule of the run says of each call of the old text that it is not cast as before."""
-        return all(self.claims.note(LEFT_UNCAST, place(at, c)) for _, c in self._spelled(at))
+        return all(self.claims.uncast(place(at, c)) for _, c in self._spelled(at))
 
     def _is_told(self, function: Function, call: ast.Call) -> bool:
         return bool(self._spelled(at := where(function, call))) and self._is_reported(at)
@@ -258,7 +257,7 @@ class Forwards:
         project = self.new.project
         found = functions_run(project, project.module_of(call), call)
         for function, node in self._spelled(at):
-            found += self._same(functions_run(self.old.project, function.module, node))
+            found += same(self.new, functions_run(self.old.project, function.module, node))
         return found
 
     def _old(self, name: Key) -> Sequence[Function]:
@@ -271,9 +270,6 @@ class Forwards:
         for function in self.old.program.calls.anonymous:
             found.setdefault(key(function), []).append(function)
         return found
-
-    def _same(self, functions: Iterable[Function]) -> list[Function]:
-        return [f for old in functions for f in self.new.functions.get(key(old), ())]
 
     def _runs(self, begun: Iterable[Function]) -> Iterator[tuple[Where, ast.Call, Function]]:
         """Yield the calls that run networks."""

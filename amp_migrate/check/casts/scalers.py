@@ -68,10 +68,27 @@ class Scalers:
             if not self._is_new(function, call):
                 continue
             truth = partial(native.enabled.truth, function)
+            enabled = self._added(function, enabled)
             if truth(enabled) is None or any(isinstance(n, ast.Or) for n in ast.walk(enabled)):
                 flag = related.other(new.program, function, enabled, truth)
                 if flag is not None:
                     yield differs(function, call, f"`{tail(call)}` {_OTHER} `{flag}`:")
+
+    def _added(self, function: Function, enabled: ast.expr) -> ast.expr:
+        """Return what a block asks beside what one of the old text asked there: ``args.amp`` of ``args.native or args.amp``."""
+        if not isinstance(enabled, ast.BoolOp) or not isinstance(enabled.op, ast.Or):
+            return enabled
+        had = {
+            ast.unparse(way)
+            for old in self._old.functions.get(key(function), ())
+            for call in old.calls
+            if self._old.project.external(old.module, call.func) in AUTOCASTS
+            for way in _ways(argument(call, "enabled"))
+        }
+        left = [way for way in enabled.values if ast.unparse(way) not in had]
+        if len(left) < 2:
+            return left[0] if left else enabled
+        return ast.copy_location(ast.BoolOp(ast.Or(), left), enabled)
 
     def off(self, item: Initialize, native: Casting) -> Iterator[tuple[Key, Difference]]:
         """Yield the GradScaler that the function of an initialize makes off, where it makes none that may be on."""
@@ -216,6 +233,13 @@ def _asked(context: ast.expr) -> list[ast.expr]:
     asking = parts(enabled) if enabled is not None else ()
     calls = (node for node in asking if isinstance(node, ast.Call) and asks_scaler(node))
     return [call.func.value for call in calls if isinstance(call.func, ast.Attribute)]
+
+
+def _ways(enabled: ast.expr | None) -> list[ast.expr]:
+    """Return what turns a block on, each by itself."""
+    if isinstance(enabled, ast.BoolOp) and isinstance(enabled.op, ast.Or):
+        return enabled.values
+    return [] if enabled is None else [enabled]
 
 
 def _makes(new: Side, block: ast.With, maker: Function, call: ast.Call) -> bool:

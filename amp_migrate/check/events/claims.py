@@ -14,7 +14,7 @@ BACKENDS = "AMP114"
 RAISES = "AMP115"
 BOUNDS = "AMP102"
 STEPS = "AMP105"
-UNCAST = "AMP107"
+UNCAST = ("AMP107", "AMP124")
 INSIDE = "AMP212"
 FURTHER = "AMP116"
 MENDED = "AMP206"
@@ -98,6 +98,10 @@ class Claims:
             c.is_note and c[:2] == (code, place.path) and c.line <= place.line <= c.last
             for c in self.every
         )
+
+    def uncast(self, place: Place) -> bool:
+        """Tell whether a rule of the run reports that what stands on a line of the old text is not cast as before."""
+        return any(self.note(code, place) for code in UNCAST)
 
     def move(self, place: Place) -> bool:
         """Tell whether a rule of the run moves what clears gradients on a line of the old text behind the step."""

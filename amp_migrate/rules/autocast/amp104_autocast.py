@@ -25,15 +25,11 @@ Faithful: networks of convolutions, linear layers, norms and the usual losses gi
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator
 
-from amp_migrate.autocast.adopted import adopted
 from amp_migrate.autocast.disabled import Disabled
 from amp_migrate.autocast.inlines import Inline
-from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Insert, ReplaceExpression, Status, Wrap
-from amp_migrate.project import Module
 from amp_migrate.project.order import position
 from amp_migrate.rules.autocast.cached_weights import cleared, rewritten
 from amp_migrate.rules.autocast.evaluation_places import cast_parts
@@ -43,14 +39,11 @@ from amp_migrate.training.region import Region
 
 RULE = Rule("AMP104", "forward and loss run under autocast", Safety.FAITHFUL, order=20)
 
-_LONGEST = 10  # names that are given one another
-
 
 def decide(context: Context) -> Iterator[Decision]:
     """Wrap the regions of every backward."""
     if context.casts.never:
         return
-    _refuse_other_flag(context)
     disabled = Disabled(context.unit)
     wrapped = [r for r in context.unit.regions if not disabled.holds(r)]
     joined = {i: r for i in context.inlines for r in wrapped if _continues(context, i, r)}
@@ -63,54 +56,6 @@ def decide(context: Context) -> Iterator[Decision]:
         yield _inline(context, inline, joins=inline in joined)
     yield from cleared(context, RULE)
     yield from rewritten(context, RULE, lambda: cast_parts(context, disabled))
-
-
-def _refuse_other_flag(context: Context) -> None:
-    """Raise `Cannot` for an autocast of the source that is not on exactly where Apex is."""
-    for backward in context.unit.backwards:
-        block = adopted(context.unit.project, backward.function, backward.loss, backward.node)
-        if block is None or context.is_gone(backward.node):
-            continue
-        wanted = context.casts.enabled(backward.function, block, training=True) or "True"
-        module = backward.module
-        given = {k.arg: _spelt(module, k.value) for call in _calls(block) for k in call.keywords}
-        known = context.casts.condition.text
-        meant = [
-            _spelt(module, ast.parse(text, mode="eval").body) for text in (wanted, known) if text
-        ]
-        if given.get("enabled", "True") not in [*meant, wanted, known]:
-            raise Cannot(
-                "AMP912",
-                backward.module,
-                block,
-                "this autocast and Apex are not on under the same condition",
-                f"write `enabled={known or wanted}` in this autocast, then run again",
-            )
-
-
-def _spelt(module: Module, test: ast.expr) -> str:
-    """Return a test as `ast.unparse` writes it, with the first names of what has a second one in its function."""
-    found = copy.deepcopy(test)
-    given = {n.id: n for n in ast.walk(test) if isinstance(n, ast.Name)}
-    for name in ast.walk(found):
-        if isinstance(name, ast.Name):
-            name.id = _first_name(module, given[name.id])
-    return ast.unparse(found)
-
-
-def _first_name(module: Module, name: ast.Name, depth: int = 0) -> str:
-    """Return the variable that a name is another one for, where neither is ever bound anew."""
-    scopes = module.scopes
-    if name not in module.tree.parents or depth > _LONGEST:
-        return name.id
-    held = scopes.only_value(name)
-    if not isinstance(held, ast.Name) or scopes.owner(held) is not scopes.owner(name):
-        return name.id
-    return _first_name(module, held, depth + 1) if len(scopes.bound(held)) == 1 else name.id
-
-
-def _calls(block: ast.With) -> list[ast.Call]:
-    return [i.context_expr for i in block.items if isinstance(i.context_expr, ast.Call)]
 
 
 def header(context: Context, region: Region, *, training: bool) -> str | None:

@@ -22,6 +22,7 @@ from amp_migrate.values.calling.targets import Target, Targets
 from amp_migrate.values.calling.tools import Store, Tools, kept_names, stores_of
 from amp_migrate.values.expressions import Expressions
 from amp_migrate.values.links.graph import MIDDLE
+from amp_migrate.values.links.imported import Imported
 from amp_migrate.values.nodes import Nodes, function_of
 from amp_migrate.values.objects import Made, Partial
 
@@ -69,7 +70,11 @@ class Calls:
                 if function.cls is not None:
                     self._methods.setdefault(function.name, []).append(function)
             self._stored.update(kept_names(module))
+        self.meeting = Meeting(modules, self.nodes.lookup)
         self._looked_up.give(modules)
+        imported = Imported(self.nodes, self.expressions.node, self.meeting)
+        self._stored |= imported.give(modules)
+        self.imported = imported.files
         pending = [pair for module in modules for pair in self._static(module)]
         stores = [store for module in modules for store in stores_of(module)]
         maps = [pair for module in modules for pair in maps_of(module)]
@@ -82,7 +87,6 @@ class Calls:
         self.expressions.unwrapped.tell(for_good=True)
         if untold or self.graph.version != version:
             self._rounds(modules, pending, stores, maps, called)
-        self.meeting = Meeting(modules, self.nodes.lookup)
         self._unknown([pair for pair in pending if pair[1] not in self.reached])
         for module, call in self._initializers:
             self._initialize(module, call)

@@ -489,16 +489,6 @@ ADVISED = (
         ),
     ),
     Advised(
-        "refused/autocast_under_another_flag",
-        "write `enabled=True` in this autocast",
-        (("enabled=args.mixed", "enabled=True"),),
-    ),
-    Advised(
-        "refused/autocast_without_the_flag",
-        'write `enabled=args.level != "O0"` in this autocast',
-        (("autocast()", 'autocast(enabled=args.level != "O0")'),),
-    ),
-    Advised(
         "refused/backward_of_a_frozen_model",
         "initialize amp only where `args.frozen` lets the optimizer step",
         (
@@ -749,7 +739,7 @@ ADVISED = (
     ),
     Advised(
         "refused/inference_beside_autocast",
-        "delete one of the two here",
+        "delete this call, and put the forward pass of model under",
         (('    if args.fp16:\n        model = amp.initialize(model, opt_level="O1")\n', ""),),
     ),
     Advised(
@@ -949,11 +939,6 @@ ADVISED = (
                 "            return dict(",
             ),
         ),
-    ),
-    Advised(
-        "refused/native_evaluation_beside",
-        "delete one of the two here",
-        (("torch.no_grad(), torch.cuda.amp.autocast():", "torch.no_grad():"),),
     ),
     Advised(
         "refused/native_returns_first",

@@ -154,6 +154,7 @@ PROGRAMS: dict[str, str | dict[str, str]] = {
     + INIT.replace("O1", "O2")
     + f"{LOOP}    output = model(images)\n{IN_LOOP}\n    loss = criterion(output, labels) + distance\n"
     + f"{ZERO}{BACKWARD}{STEP}",
+    "AMP124": f"{START}fast = args.fp16\n{WHOLE[len(START) :]}{IN_LOOP}\n",
     "AMP205": START + f"{EXAMPLE}\n" + WHOLE[len(START) :],
     "AMP213": f"{HEAD}{PARTS}{EXAMPLE}\ntrainer = Trainer(model, optimizer)\n{LOOP}{ZERO}{FORWARD}    trainer.step(loss)\n",
     "AMP214": f"{HEAD}{IMPORT}{PARTS}{TWO}{LOOP}    encoder_optimizer.zero_grad()\n    head_optimizer.zero_grad()\n{IN_LOOP}\n",

@@ -11,7 +11,6 @@ from amp_migrate.check.apex.initialized import ON, Initialized
 from amp_migrate.check.casts.casting import Casting, Casts
 from amp_migrate.check.casts.differing import UNCAST, differs, place, scales
 from amp_migrate.check.casts.networks import Networks
-from amp_migrate.check.events.claims import UNCAST as LEFT_UNCAST
 from amp_migrate.check.events.claims import Claims
 from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.events.traces import Difference
@@ -44,7 +43,7 @@ class Wide:
             for node, states in _computing(apex, function, start):
                 if self._is_narrow(function, node):
                     at = key(function), ast.unparse(node)
-                    told = claims.note(LEFT_UNCAST, place(at, node))
+                    told = claims.uncast(place(at, node))
                     wanted[at] = wanted.get(at, frozenset()) | (states if not told else {None})
         names = {name for name, _ in wanted}
         for function in begun:

@@ -1,0 +1,122 @@
+"""Calls that native AMP of the old text cast by itself: they are cast still in runs that leave Apex off."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+from amp_migrate.check.apex.assumed import Initialize
+from amp_migrate.check.apex.facts import Facts
+from amp_migrate.check.apex.related import Related
+from amp_migrate.check.casts.callables import spelled
+from amp_migrate.check.casts.casting import Casting, Casts
+from amp_migrate.check.casts.differing import NATIVE, UNCAST, differs, place, same, scales, where
+from amp_migrate.check.events.claims import Claims
+from amp_migrate.check.events.sides import Key, Side, key
+from amp_migrate.check.events.traces import Difference
+from amp_migrate.facts.paths import tail
+from amp_migrate.project import Function
+
+
+@dataclass(frozen=True, eq=False)
+class Native:
+    """What native AMP casts before and after; `texts` gives the calls of a function that run networks."""
+
+    old: Side
+    new: Side
+    every: Sequence[Initialize]
+    texts: Callable[[Key], set[str]]
+
+    def lost(self, facts: Facts, entries: Iterable[Function]) -> Iterator[tuple[Key, Difference]]:
+        """Yield the calls that runs from some functions cast before, and no more, under an assumption."""
+        entries = list(entries)
+        before, after = Casting(self.old.program, facts), Casting(self.new.program, facts)
+        was = before.spread(entries, inside_networks=True)
+        now = after.spread(same(self.new, entries), inside_networks=True)
+        for function, around in was.items():
+            had = self._named(self.old, function)
+            cast = {
+                call
+                for call in had
+                if before.enabled.runs(function, call) and _casts(before, function, around, call)
+            }
+            for other in same(self.new, [function]) if cast else ():
+                outer = now.get(other, frozenset())
+                has = self._named(self.new, other)
+                off = {call for call in has if after.at(other, call, outer) is Casts.OFF}
+                for call in _lost(cast, had, off, has):
+                    yield differs(NATIVE, where(other, call), call)
+
+    def islands(
+        self, entries: Iterable[Function], claims: Claims
+    ) -> Iterator[tuple[Key, Difference]]:
+        """Yield the calls in blocks that keep native casts away, which Apex cast, and of which no rule of the run says so."""
+        before = Casting(self.old.program, Facts())
+        for function in before.spread(entries, inside_networks=True):
+            for call in self._named(self.old, function):
+                at = where(function, call)
+                off = before.here(function, call) is Casts.OFF
+                if off and not claims.uncast(place(at, call)):
+                    yield differs(UNCAST, at, call)
+
+    def asks_its_own(self, native: Casting, function: Function, call: ast.Call) -> bool:
+        """Tell whether a block around a call of the new text asks for what decides nothing of Apex, as it did before."""
+        olds = self.old.functions.get(key(function), ())
+        if native.here(function, call) is not Casts.UNKNOWN or any(map(self._trains_itself, olds)):
+            return False
+        asked = native.asked(function, call)[:1]
+        before = Casting(self.old.program, Facts())
+        return any(
+            ast.unparse(node) == ast.unparse(was)
+            for node in asked
+            if self._is_other(native, function, node)
+            for old in olds
+            for other in old.calls
+            if spelled(other) == spelled(call)
+            for was in before.asked(old, other)[:1]
+        )
+
+    def _is_other(self, native: Casting, function: Function, enabled: ast.expr) -> bool:
+        """Tell whether what switches a block of the new text has nothing to do with what switched Apex."""
+        truth = partial(native.enabled.truth, function)
+        return self._related.other(self.new.program, function, enabled, truth) is not None
+
+    @cached_property
+    def _related(self) -> Related:
+        return Related(self.old.program, self.every)
+
+    def _trains_itself(self, function: Function) -> bool:
+        """Tell whether a function of the old text runs backward passes, and scales no loss by Apex: its blocks are those."""
+        runs = any(tail(call) == "backward" for call in function.calls)
+        return runs and not scales(self.old, function)
+
+    def _named(self, side: Side, function: Function) -> list[ast.Call]:
+        """Return the calls of a function that run networks, in the order of its text."""
+        texts = self.texts(key(function))
+        return [c for c in side.program.graph(function).calls if spelled(c) in texts]
+
+
+def _casts(native: Casting, function: Function, around: frozenset[Casts], call: ast.Call) -> bool:
+    """Tell whether a call is cast for certain, or a block around it asks whether to."""
+    at = native.at(function, call, around)
+    return at is Casts.ON or (at is Casts.UNKNOWN and native.here(function, call) is at)
+
+
+def _lost(
+    cast: Collection[ast.Call],
+    had: Iterable[ast.Call],
+    off: Collection[ast.Call],
+    has: Iterable[ast.Call],
+) -> Iterator[ast.Call]:
+    """Yield the calls that are not cast and whose counterparts were: the same in order, or in number where some went or came."""
+    texts: dict[str, tuple[list[ast.Call], list[ast.Call]]] = {}
+    for side, calls in enumerate((had, has)):
+        for call in calls:
+            texts.setdefault(spelled(call), ([], []))[side].append(call)
+    for old, new in texts.values():
+        if len(old) == len(new):
+            yield from (b for a, b in zip(old, new, strict=True) if a in cast and b in off)
+        elif sum(call not in off for call in new) < sum(call in cast for call in old):
+            yield from (call for call in new if call in off)
