@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 
 from amp_migrate.apex import passthrough
-from amp_migrate.apex.unread import is_unread
+from amp_migrate.apex.unread import is_only_told, is_unread
 from amp_migrate.facts.paths import bottom
 from amp_migrate.plan.model import Place
 from amp_migrate.project import Function, Module, Project
@@ -192,6 +192,9 @@ def _site(project: Project, module: Module, node: ast.expr, name: str) -> Site:
     if name == "apex.amp.scaler.LossScaler" and call is not None:
         if is_unread(project, module, call):
             return Site(Kind.UNREAD, module, function, call, name)
+    if name.startswith("apex.amp."):
+        if is_only_told(project, module, node):
+            return Site(Kind.UNREAD, module, function, node, name)
     if name.startswith("apex.amp"):
         return Site(Kind.OTHER_AMP, module, function, node, name)
     return Site(Kind.OTHER, module, function, node, name)

@@ -1,4 +1,4 @@
-"""A ``LossScaler`` of Apex that a program makes and never asks for anything."""
+"""What is private to Apex and does nothing for a program: a ``LossScaler`` that nothing asks, a version that is printed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import ast
 from amp_migrate.facts.paths import all_given, path
 from amp_migrate.modules.binding import bind
 from amp_migrate.project import Function, Module, Project
+
+_LEVELS = frozenset({"critical", "debug", "error", "exception", "info", "log", "warn", "warning"})
+_TEXTS = frozenset({"ascii", "format", "len", "list", "map", "repr", "sorted", "str", "tuple"})
 
 
 def is_unread(project: Project, module: Module, call: ast.Call) -> bool:
@@ -23,6 +26,35 @@ def is_unread(project: Project, module: Module, call: ast.Call) -> bool:
     return isinstance(target, ast.Name) and all(
         _is_ignored(project, module, node) for node in _loads(project, module, target)
     )
+
+
+def is_only_told(project: Project, module: Module, node: ast.expr) -> bool:
+    """Tell whether a statement that does no more than print or log holds a node which nothing calls."""
+    statement = module.tree.statement(node)
+    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
+        return False
+    told = statement.value
+    if not _tells(project, module, told.func):
+        return False
+    calls = [n for n in ast.walk(told) if isinstance(n, ast.Call) and n is not told]
+    return all(_is_text(module, call) for call in calls)
+
+
+def _tells(project: Project, module: Module, func: ast.expr) -> bool:
+    """Tell whether a function is `print`, or one that logs."""
+    name = project.external(module, func)
+    if module.scopes.builtin(func) == "print" or (name or "").startswith("logging."):
+        return True
+    if not isinstance(func, ast.Attribute) or func.attr not in _LEVELS:
+        return False
+    return "logging.getLogger" in project.values.made_by(module, func.value)
+
+
+def _is_text(module: Module, call: ast.Call) -> bool:
+    """Tell whether a call makes a text: of a constant, or by a function of Python."""
+    if isinstance(call.func, ast.Attribute):
+        return isinstance(call.func.value, ast.Constant)
+    return module.scopes.builtin(call.func) in _TEXTS
 
 
 def is_given_on(module: Module, call: ast.Call) -> bool:

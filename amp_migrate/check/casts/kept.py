@@ -79,7 +79,11 @@ class Native:
         )
 
     def _is_other(self, native: Casting, function: Function, enabled: ast.expr) -> bool:
-        """Tell whether what switches a block of the new text has nothing to do with what switched Apex."""
+        """Tell whether what switches a block of the new text has nothing to do with what switched Apex, whoever calls it."""
+        if isinstance(enabled, ast.Name):
+            given = [got.node for got in self.new.project.received(function, enabled.id)]
+            if given and all(isinstance(node, ast.Constant) for node in given):
+                return False
         truth = partial(native.enabled.truth, function)
         return self._related.other(self.new.program, function, enabled, truth) is not None
 

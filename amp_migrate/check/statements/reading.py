@@ -20,6 +20,7 @@ from amp_migrate.check.statements.parts import (
     asked,
     decorators,
     parts,
+    tells,
     without,
 )
 from amp_migrate.facts.constants import is_none
@@ -155,7 +156,7 @@ class _Pair:
         mentions = self._alike.mentions_apex(function, part)
         if self._alike.is_apex(function, part):
             return False
-        if not mentions and self._is_rewritten(function, part):
+        if (not mentions or tells(function, part)) and self._is_rewritten(function, part):
             return False
         if isinstance(part, ast.Call):
             if mentions:

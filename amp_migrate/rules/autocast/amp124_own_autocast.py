@@ -28,6 +28,7 @@ from collections.abc import Iterator
 
 from amp_migrate.autocast.adopted import adopted
 from amp_migrate.autocast.disabled import Disabled
+from amp_migrate.autocast.evaluated.inference import may_run_before_apex
 from amp_migrate.autocast.own import OwnBlock, own_blocks
 from amp_migrate.facts.paths import argument
 from amp_migrate.flow.condition import Condition, either
@@ -50,6 +51,8 @@ def decide(context: Context) -> Iterator[Decision]:
     disabled = Disabled(context.unit)
     for own in own_blocks(context.unit):
         region = Region(own.function.module, own.function, own.block, own.block)
+        if may_run_before_apex(context.unit, own.function, own.block):
+            continue  # which calls of it had casts, it may ask
         if context.casts.runs(own.function) and not disabled.holds(region):
             yield from _turned_on(context, own)
 

@@ -44,6 +44,14 @@ ADVISED = (
         ),
     ),
     Advised(
+        "refused/version_that_decides",
+        "delete this use, then run again",
+        (
+            ("from apex.amp import __version__ as version\n", ""),
+            ("version.VERSION >= (0, 1, 0)", "True"),
+        ),
+    ),
+    Advised(
         "refused/window_in_a_match_of_another_count",
         "change the code so that gradients are touched only between the last backward and the step",
         (("        match done % 2:\n", "        match seen % 3:\n"),),
