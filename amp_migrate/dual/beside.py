@@ -10,7 +10,7 @@ from amp_migrate.dual.cut import Cut, Given
 from amp_migrate.dual.engines import engine
 from amp_migrate.dual.fallback import fallback
 from amp_migrate.dual.mixed import not_apart, refuse_doubled
-from amp_migrate.dual.native import beside_native, holds_native, holds_scaling
+from amp_migrate.dual.native import beside_native, holds_native
 from amp_migrate.dual.tried import tried
 from amp_migrate.dual.twins import chosen_beside_native, with_twins
 from amp_migrate.dual.unreachable import unreachable
@@ -36,10 +36,9 @@ def without_apex(
     chosen = _chooses(project, found)
     if not chosen and not any(holds_native(project, module) for module in modules):
         return None
-    scaling = any(holds_scaling(project, module) for module in modules)
     if any(beside_native(project, site) is not None for site in found):
         gone = unreachable(given)
-        if gone is None and scaling:
+        if gone is None:
             raise not_apart(project, availability, found)
         return gone
     chosen = chosen or bool(with_twins(project, found))
@@ -49,7 +48,7 @@ def without_apex(
         refuse_doubled(project, found)
     except Cannot:
         gone = unreachable(given)
-        if gone is None and scaling:
+        if gone is None:
             raise
     return gone
 

@@ -51,12 +51,6 @@ def holds_native(project: Project, module: Module) -> bool:
     return any(is_native(project, module, node) for node in module.tree.nodes(ast.Call))
 
 
-def holds_scaling(project: Project, module: Module) -> bool:
-    """Tell whether a file makes or uses a GradScaler, and not only casts natively."""
-    calls = (n for n in module.tree.nodes(ast.Call) if is_native(project, module, n))
-    return any(not contexts.casts_only(project.external(module, call.func)) for call in calls)
-
-
 def mentions_native(project: Project, module: Module) -> bool:
     """Tell whether a file calls native AMP, or hands it on: ``autocast = torch.cuda.amp.autocast``."""
     named = module.tree.nodes(ast.Name, ast.Attribute)

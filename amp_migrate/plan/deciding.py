@@ -33,7 +33,7 @@ class Deciding:
         self._index = index
         self._settings = settings
         self._spelling = spelling
-        self._out_of_reach: dict[Site, OutOfReach] = {}
+        self._causes: dict[Site, Cannot] = {}
         self._gone: dict[Site, Cut] = {}
         self._left: dict[Site, Cannot] = {}
         self._leaving: dict[Site, frozenset[str]] = {}
@@ -109,9 +109,16 @@ class Deciding:
     def _fresh(self, found: list[Site], refused: Refusal | None) -> Answer:
         index = self._index
         if refused is not None:
-            raise self._out_of_reach.get(found[0]) or refused_unit(found, refused, index.project)
+            raise self._causes.get(found[0]) or refused_unit(found, refused, index.project)
         refuse_skipped(found)
-        gone = without_apex(index.project, index.availability, found, index.sites)
+        try:
+            gone = without_apex(index.project, index.availability, found, index.sites)
+        except Cannot as cause:
+            self._causes[found[0]] = cause
+            try:
+                return self._migrated(index, found)  # beside the native way
+            except Cannot:
+                raise cause from None
         if gone is not None:
             return self._cut_out(found, gone)
         return self._migrated(index, found)
@@ -147,7 +154,7 @@ class Deciding:
                 decided = self._tried(index, found, not at_once)
             except Cannot:
                 raise cause from None
-            self._out_of_reach[found[0]] = cause
+            self._causes[found[0]] = cause
             return decided
 
     def _tried(

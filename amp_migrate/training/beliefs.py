@@ -177,12 +177,6 @@ AUTOCASTS = frozenset(
         "torch.cuda.amp.autocast_mode.autocast",
     }
 )  # fmt: skip
-# Decorators of autograd functions that say how autocast casts what they are given.
-CUSTOM_CASTS = frozenset(
-    {
-        "torch.amp.custom_bwd", "torch.amp.custom_fwd", "torch.cuda.amp.custom_bwd", "torch.cuda.amp.custom_fwd",
-    }
-)  # fmt: skip
 # Contexts that cast or not, and change nothing else of what runs in them.
 CASTS_AT_MOST = AUTOCASTS | {"contextlib.ExitStack", "contextlib.nullcontext"}
 # Contexts of libraries and helpers with these names enter the autocast of torch.

@@ -11,7 +11,7 @@ from amp_migrate.facts.mark import Mark
 from amp_migrate.facts.paths import argument, path
 from amp_migrate.facts.tree import FunctionNode
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.training.beliefs import AUTOCASTS, CALLED_AUTOCAST, CUSTOM_CASTS, WITHOUT_GRADIENTS
+from amp_migrate.training.beliefs import AUTOCASTS, CALLED_AUTOCAST, WITHOUT_GRADIENTS
 from amp_migrate.training.bindings import returned, values_of
 
 _AMP = ("torch.amp", "torch.autocast", "torch.cuda.amp", "torch.GradScaler")
@@ -51,11 +51,6 @@ def context(project: Project, module: Module, node: ast.expr) -> Context | None:
 def is_native(name: str | None) -> bool:
     """Tell whether a dotted name is that of native AMP, or of something in it."""
     return name is not None and any(name == own or name.startswith(f"{own}.") for own in _AMP)
-
-
-def casts_only(name: str | None) -> bool:
-    """Tell whether a dotted name of native AMP casts, or says how to cast, and scales nothing."""
-    return name in AUTOCASTS or name in CUSTOM_CASTS
 
 
 def is_scale_loss(project: Project, module: Module, node: ast.expr) -> bool:

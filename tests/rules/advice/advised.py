@@ -747,7 +747,7 @@ ADVISED = (
     ),
     Advised(
         "refused/inference_beside_autocast",
-        "delete this call, and put the forward pass of model under",
+        "delete one of the two here",
         (('    if args.fp16:\n        model = amp.initialize(model, opt_level="O1")\n', ""),),
     ),
     Advised(
@@ -796,14 +796,6 @@ ADVISED = (
         ),
     ),
     Advised(
-        "refused/initialized_in_every_run",
-        "put it under the test that chooses Apex",
-        (
-            ("    if training:\n", "    if training and args.use_apex:\n"),
-            ("enabled=args.use_apex, ", ""),
-        ),
-    ),
-    Advised(
         "refused/initialized_on_two_ways",
         "keep one of the two, for both ways to get a model",
         (
@@ -836,23 +828,6 @@ ADVISED = (
         (
             ("        loss.backward()\n", "        (grad,) = torch.autograd.grad(loss, x)\n"),
             ("x.grad.sign", "grad.sign"),
-        ),
-    ),
-    Advised(
-        "refused/installed_apex_is_preferred",
-        "delete this branch and what needs it, and keep native AMP",
-        (
-            (
-                "        if self.use_apex and training:\n"
-                "            self.model, self.optimizer = amp.initialize(self.model, self.optimizer)\n",
-                "        pass\n",
-            ),
-            (
-                "        elif self.use_apex:\n"
-                "            with amp.scale_loss(loss, self.optimizer) as scaled_loss:\n"
-                "                scaled_loss.backward()\n",
-                "",
-            ),
         ),
     ),
     Advised(
@@ -945,43 +920,6 @@ ADVISED = (
                 '        x = data["img"]\n'
                 "        with torch.cuda.amp.autocast():\n"
                 "            return dict(",
-            ),
-        ),
-    ),
-    Advised(
-        "refused/native_returns_first",
-        "put it under the test that chooses Apex",
-        (
-            (
-                "        with amp.scale_loss(loss, self.optimizer) as scaled_loss:\n"
-                "            scaled_loss.backward()\n",
-                "        if self.use_apex:\n"
-                "            with amp.scale_loss(loss, self.optimizer) as scaled_loss:\n"
-                "                scaled_loss.backward()\n"
-                "        else:\n"
-                "            loss.backward()\n",
-            ),
-            (
-                "        self.scaler = None\n",
-                "        self.scaler = None\n        self.use_apex = args.apex\n",
-            ),
-        ),
-    ),
-    Advised(
-        "refused/native_under_the_same_switch",
-        "delete this branch and keep the native one",
-        (
-            (
-                "    if args.fp16:\n"
-                '        model, optimizer = amp.initialize(model, optimizer, opt_level="O1")\n'
-                '        print("AMP is on")\n',
-                "",
-            ),
-            (
-                "        elif args.fp16:\n"
-                "            with amp.scale_loss(loss, optimizer) as scaled_loss:\n"
-                "                scaled_loss.backward()\n",
-                "",
             ),
         ),
     ),

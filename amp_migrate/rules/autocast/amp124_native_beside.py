@@ -1,9 +1,9 @@
-"""An autocast of the source is on where Apex was.
+"""Native AMP of the source goes on beside what was Apex.
 
 ## What it does
 Adds what turned Apex on to the `enabled=` of an autocast block that the source has itself around a forward or a loss:
 `enabled=args.native` becomes `enabled=args.native or args.apex`. A note names a block that is always off, and one that cannot
-see what turned Apex on.
+see what turned Apex on. Where the source scales losses natively as well, in other runs, both ways stay, and a note says so.
 
 ## Why
 Apex cast whatever ran, in blocks of native AMP too, on or off. Nothing but the block casts there now.
@@ -26,6 +26,7 @@ import ast
 import copy
 from collections.abc import Iterator
 
+from amp_migrate.apex.sites import Kind
 from amp_migrate.autocast.adopted import adopted
 from amp_migrate.autocast.disabled import Disabled
 from amp_migrate.autocast.evaluated.inference import may_run_before_apex
@@ -38,7 +39,9 @@ from amp_migrate.project import Module
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.training.region import Region
 
-RULE = Rule("AMP124", "an autocast of the source is on where Apex was", Safety.FAITHFUL, order=20)
+RULE = Rule(
+    "AMP124", "native AMP of the source goes on beside what was Apex", Safety.FAITHFUL, order=20
+)
 
 _LONGEST = 10  # names that are given one another
 
@@ -48,6 +51,7 @@ def decide(context: Context) -> Iterator[Decision]:
     if context.casts.never:
         return
     _refuse_hidden(context)
+    yield from _two_ways(context)
     disabled = Disabled(context.unit)
     for own in own_blocks(context.unit):
         region = Region(own.function.module, own.function, own.block, own.block)
@@ -55,6 +59,24 @@ def decide(context: Context) -> Iterator[Decision]:
             continue  # which calls of it had casts, it may ask
         if context.casts.runs(own.function) and not disabled.holds(region):
             yield from _turned_on(context, own)
+
+
+def _two_ways(context: Context) -> Iterator[Decision]:
+    """Say of the first initialize that the files have a native training beside it."""
+    unit, objects = context.unit, context.unit.losses.objects
+    scaled = objects.method_calls.get("scale", [])
+    native = [m for m, c in scaled if m in unit.near and _is_by_scaler(context, m, c)]
+    for site in [s for s in unit.of(Kind.INITIALIZE) if not context.is_gone(s.node)][:1]:
+        if native:
+            message = "the files given train natively too, where they choose to: what chose Apex is a second native way now"
+            advice = "keep one of the two, and let both choices lead to it"
+            yield decision(RULE, Status.NOTE, site.module, site.node, message, advice=advice)
+
+
+def _is_by_scaler(context: Context, module: Module, call: ast.Call) -> bool:
+    """Tell whether a call scales a loss by a GradScaler of the source."""
+    func, objects = call.func, context.unit.losses.objects
+    return isinstance(func, ast.Attribute) and objects.scaler(module, func.value) is not None
 
 
 def _turned_on(context: Context, own: OwnBlock) -> Iterator[Decision]:
