@@ -53,7 +53,7 @@ def imports(project: Project, path: str) -> frozenset[str]:
     known = project.imported
     if path not in known:
         files = project.modules
-        worked_out = project.calls.imported.get(path, ())
+        worked_out = project.calls.imported.files.get(path, ())
         known[path] = frozenset([*imported_by(files, project.lookup, files[path]), *worked_out])
     return known[path]
 

@@ -231,13 +231,17 @@ RULES = (
     _left(
         "AMP912",
         "native AMP stands beside Apex, and no branch tells them apart",
-        "Which of the two runs decides what may be deleted; where both ran, losses would be scaled twice.",
+        "Which of the two runs decides what may be deleted; where both run, losses are scaled twice.",
         """
         scaler = torch.cuda.amp.GradScaler()
-        model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+        with amp.scale_loss(scaler.scale(loss), optimizer) as scaled_loss:
+            scaled_loss.backward()
+        scaler.step(optimizer)
         """,
         """
-        model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+        optimizer.step()
         """,
         "Delete one of the two, or put each under the test that chooses it; then run again.",
     ),

@@ -21,6 +21,15 @@ from amp_migrate.training.steps import Backward
 _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
+def is_scaled_natively(unit: Unit, backward: Backward) -> bool:
+    """Tell whether a GradScaler of the source scales the loss of a backward, which is none of Apex then."""
+    loss = backward.loss
+    if not isinstance(loss, ast.Call) or not isinstance(loss.func, ast.Attribute):
+        return False
+    scaler = unit.losses.objects.scaler(backward.module, loss.func.value)
+    return loss.func.attr == "scale" and scaler is not None
+
+
 def runs_on(unit: Unit, condition: Condition, backward: Backward, *, instead: bool) -> bool:
     """Tell whether a backward runs with AMP on, as `condition` says; no test around it may be known to ask for that.
 

@@ -9,6 +9,7 @@ from functools import partial
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.paths import all_given, path, root, tail, walk
 from amp_migrate.placement.backwards.scaled import ScaleLoss
+from amp_migrate.placement.backwards.unscaled import is_scaled_natively
 from amp_migrate.placement.finding.alternatives import is_alternative, refuse_beside
 from amp_migrate.placement.finding.optimizers import Optimizers
 from amp_migrate.placement.finding.unit import Unit
@@ -45,19 +46,10 @@ def gather(unit: Unit, scaled: dict[Site, ScaleLoss]) -> None:
     aliases = {call for block in scaled.values() for call in (*block.backwards, *block.reached)}
     for feeds, others in ((True, unit.backwards), (False, unit.beside)):
         plain = [b for b in _plain(unit, optimizers, feeds) if b.node not in aliases]
-        plain = [b for b in plain if not _is_scaled_natively(unit, b)]
+        plain = [b for b in plain if not is_scaled_natively(unit, b)]
         others += [b for b in plain if not comes_first(begun, b.function, b.node)]
     unit.beside += _elsewhere(unit, optimizers)
     unit.backwards.sort(key=lambda b: (b.module.path, key(b.node)))
-
-
-def _is_scaled_natively(unit: Unit, backward: Backward) -> bool:
-    """Tell whether a GradScaler of the source scales the loss of a backward, which is none of Apex then."""
-    loss = backward.loss
-    if not isinstance(loss, ast.Call) or not isinstance(loss.func, ast.Attribute):
-        return False
-    scaler = unit.losses.objects.scaler(backward.module, loss.func.value)
-    return loss.func.attr == "scale" and scaler is not None
 
 
 def _scaled_backwards(unit: Unit, block: ScaleLoss) -> Iterator[Backward]:

@@ -70,18 +70,16 @@ class Calls:
                 if function.cls is not None:
                     self._methods.setdefault(function.name, []).append(function)
             self._stored.update(kept_names(module))
-        self.meeting = Meeting(modules, self.nodes.lookup)
         self._looked_up.give(modules)
-        imported = Imported(self.nodes, self.expressions.node, self.meeting)
-        self._stored |= imported.give(modules)
-        self.imported = imported.files
+        self.meeting = Meeting(modules, self.nodes.lookup)
+        self.imported = Imported(self.nodes, self.expressions.node, self.meeting)
+        self._stored |= self.imported.give(modules)
         pending = [pair for module in modules for pair in self._static(module)]
         stores = [store for module in modules for store in stores_of(module)]
         maps = [pair for module in modules for pair in maps_of(module)]
         called = frozenset(self.sites)
         self._rounds(modules, pending, stores, maps, called)
-        version = self.graph.version
-        untold = self._looked_up.untold(modules, self.sites)
+        version, untold = self.graph.version, self._looked_up.untold(modules, self.sites)
         for module, call, method in untold:
             self._link(module, call, Target(method, bound=True))
         self.expressions.unwrapped.tell(for_good=True)

@@ -178,6 +178,6 @@ PROGRAMS: dict[str, str | dict[str, str]] = {
     ),
     "AMP908": f"{START}{LOOP}{FORWARD}{BACKWARD}{IN_LOOP}\n",
     "AMP909": WHOLE + f"{EXAMPLE}\n",
-    "AMP912": WHOLE.replace(INIT, f"{EXAMPLE}\n"),
+    "AMP912": WHOLE.replace(BACKWARD + STEP, f"{IN_LOOP}\n"),
     "AMP913": f"{START}{EXAMPLE}\n",
 }
