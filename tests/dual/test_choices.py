@@ -129,7 +129,7 @@ def test_a_choice_that_is_not_known_ends_in_the_error_that_stands_there() -> Non
     assert "apex" not in after
 
 
-KEPT = {
+BESIDE = {
     "native AMP needs what chooses Apex": program(
         chain(("args.fp16", APEX_SETUP)),
         chain(("args.fp16 and args.native", NATIVE_STEP), ("args.fp16", APEX_STEP)),
@@ -146,12 +146,15 @@ KEPT = {
 }
 
 
-@pytest.mark.parametrize("text", KEPT.values(), ids=KEPT.keys())
-def test_left_where_it_is_not_clear(text: str) -> None:
-    """What may be needed stays, and a finding says what to do."""
+@pytest.mark.parametrize("text", BESIDE.values(), ids=BESIDE.keys())
+def test_both_ways_stay_where_no_test_chooses_for_certain(text: str) -> None:
+    """What was Apex gets a GradScaler of its own, and a note says that there are two ways."""
     result = migrated(text)
-    assert result.outcomes[0].after is None
-    assert "AMP912" in {f.code for f in result.outcomes[0].findings}
+    after = result.outcomes[0].after
+    assert after is not None and "apex" not in after.replace("args.apex", "")
+    assert "grad_scaler = torch" in after and "grad_scaler.scale(loss).backward()" in after
+    assert NATIVE_STEP.split("; ")[0] in after
+    assert "AMP124" in {f.code for f in result.outcomes[0].findings}
 
 
 STRATEGIES = """\

@@ -16,6 +16,7 @@ from amp_migrate.check.casts.differing import NATIVE, UNCAST, differs, place, sa
 from amp_migrate.check.events.claims import Claims
 from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.events.traces import Difference
+from amp_migrate.facts.constants import is_false
 from amp_migrate.facts.paths import tail
 from amp_migrate.project import Function
 
@@ -57,7 +58,7 @@ class Native:
         for function in before.spread(entries, inside_networks=True):
             for call in self._named(self.old, function):
                 at = where(function, call)
-                off = before.here(function, call) is Casts.OFF
+                off = any(is_false(node) for node in before.asked(function, call)[:1])
                 if off and not claims.uncast(place(at, call)):
                     yield differs(UNCAST, at, call)
 

@@ -49,7 +49,15 @@ def _callers(project: Project, function: Function) -> list[Function]:
 
 
 def _is_forward(function: Function) -> bool:
-    return function.name == "forward" and is_of_network(function)
+    forward = function.name == "forward" and is_of_network(function)
+    return forward or _is_of_a_layer(function)
+
+
+def _is_of_a_layer(function: Function) -> bool:
+    """Tell whether a method may be one that the forward of a layer of torch runs, as `_conv_forward` of a convolution."""
+    layers = {base for cls in (function.class_around,) if cls for base in cls.externals()}
+    of_torch = any(b.startswith("torch.nn.") and b != "torch.nn.Module" for b in layers)
+    return of_torch and function.name.startswith("_") and not function.name.startswith("__")
 
 
 def _roots(project: Project, function: Function) -> list[Function]:

@@ -36,6 +36,7 @@ from amp_migrate.flow.condition import Condition, either
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Edit, ReplaceExpression, Status
 from amp_migrate.project import Module
+from amp_migrate.rules.autocast.programs import is_come_to
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.training.region import Region
 
@@ -64,8 +65,13 @@ def decide(context: Context) -> Iterator[Decision]:
 def _two_ways(context: Context) -> Iterator[Decision]:
     """Say of the first initialize that the files have a native training beside it."""
     unit, objects = context.unit, context.unit.losses.objects
-    scaled = objects.method_calls.get("scale", [])
-    native = [m for m, c in scaled if m in unit.near and _is_by_scaler(context, m, c)]
+    scaled, own = objects.method_calls.get("scale", []), {s.module for s in unit.sites}
+    native = [
+        call
+        for module, call in scaled
+        if _is_by_scaler(context, module, call)
+        and (module in own or context.casts.runs(unit.project.function_of(module, call)))
+    ]
     for site in [s for s in unit.of(Kind.INITIALIZE) if not context.is_gone(s.node)][:1]:
         if native:
             message = "the files given train natively too, where they choose to: what chose Apex is a second native way now"
@@ -90,7 +96,8 @@ def _turned_on(context: Context, own: OwnBlock) -> Iterator[Decision]:
         return
     wanted = context.casts.enabled(own.function, own.block, training=own.training)
     if wanted is None:
-        yield _untold(module, own, given)
+        if is_come_to(context.unit, own.function):
+            yield _untold(module, own, given)
     elif not _is_same(context, module, given, wanted):
         yield _edited(module, own, given, wanted)
 
