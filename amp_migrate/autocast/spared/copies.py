@@ -8,11 +8,10 @@ from typing import NamedTuple
 
 from amp_migrate.autocast.evaluated.inference import may_run_before_apex, runs_before_apex
 from amp_migrate.facts.below import every
-from amp_migrate.facts.paths import tail
 from amp_migrate.placement.finding.networks import initialized
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module
-from amp_migrate.training.beliefs import COPIES
+from amp_migrate.training.forwards.holders import copied_by
 from amp_migrate.training.region import Part, calls_of, run_by
 
 
@@ -29,10 +28,9 @@ def copied(unit: Unit, parts: list[Part]) -> Iterator[Copied]:
     networks = initialized(unit)
     run: set[int] | None = None
     for module, call in unit.calls():
-        if not (tail(call) in COPIES and call.args):
-            continue
         groups = unit.project.values.groups
-        if not groups(module, call.args[0]) & networks:
+        made_of = copied_by(unit.project, module, call)
+        if not any(groups(origin, node) & networks for origin, node in made_of):
             continue
         run = run if run is not None else _run(unit, parts)
         if groups(module, call) & run:

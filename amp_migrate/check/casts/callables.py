@@ -15,6 +15,7 @@ from amp_migrate.training.beliefs import AUTOCASTS, RUNS_GIVEN, WRAPS_GIVEN
 from amp_migrate.training.bindings import bound_value, run_first
 from amp_migrate.training.forwards.forwards import is_housekeeping
 from amp_migrate.training.forwards.given import Given
+from amp_migrate.training.forwards.holders import copies_later
 from amp_migrate.training.forwards.unseen import evaluates_given, evaluates_own
 from amp_migrate.training.objects import Objects
 from amp_migrate.values.objects import Held, Made, Partial
@@ -107,6 +108,8 @@ class Callables:
             if self._operator(module, node.func) == "operator.attrgetter()":
                 yield from all_given(node)
             seen = self._project.callees(node)
+            if copies_later(self._project, module, node):
+                return
             wraps = not seen and tail(node) in WRAPS_GIVEN
             yield from all_given(node) if wraps else self._given.of_call(module, node)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):

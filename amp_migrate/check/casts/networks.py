@@ -18,7 +18,6 @@ from amp_migrate.facts.paths import all_given, argument, path, tail
 from amp_migrate.project import Function, Module
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.beliefs import (
-    COPIES,
     HAND_OUT_PARAMETERS,
     METHODS_WITHOUT_CASTS,
     REFUSES_CASTS,
@@ -30,7 +29,7 @@ from amp_migrate.training.beliefs import (
 from amp_migrate.training.bindings import bases
 from amp_migrate.training.forwards.classes import run_given
 from amp_migrate.training.forwards.forwards import is_housekeeping
-from amp_migrate.training.forwards.holders import holders
+from amp_migrate.training.forwards.holders import copied_by, holders
 from amp_migrate.training.forwards.indifferent import only_looks_up
 from amp_migrate.training.types.factors import factors
 from amp_migrate.training.types.settled import RETYPES
@@ -115,8 +114,8 @@ class Networks:
 
     def _copies(self, networks: set[int]) -> Iterator[int]:
         for module, call in self._project.nodes(ast.Call):
-            if tail(call) in COPIES and call.args:
-                if self._objects.groups(module, call.args[0]) & networks:
+            for origin, node in copied_by(self._project, module, call):
+                if self._objects.groups(origin, node) & networks:
                     yield from self._objects.groups(module, call)
 
     def methods(self, function: Function) -> set[str]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.apex.sites import Kind
-from amp_migrate.facts.paths import tail
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Module
-from amp_migrate.training.beliefs import COPIES
+from amp_migrate.training.forwards.holders import copied_by
 
 
 def initialized(unit: Unit) -> set[int]:
@@ -37,8 +36,8 @@ def _copies(unit: Unit, networks: set[int]) -> set[int]:
     return {
         group
         for module, call in unit.calls()
-        if tail(call) in COPIES and call.args
-        if values.groups(module, call.args[0]) & networks
+        for origin, node in copied_by(unit.project, module, call)
+        if values.groups(origin, node) & networks
         for group in values.groups(module, call)
     }
 

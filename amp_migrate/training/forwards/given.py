@@ -8,11 +8,12 @@ from functools import cached_property
 
 from amp_migrate.facts.below import every
 from amp_migrate.facts.closure import closure
-from amp_migrate.facts.paths import all_given, bottom, outward, path, tail
+from amp_migrate.facts.paths import all_given, bottom, outward, path
 from amp_migrate.project import Class, Function, Module, Project
-from amp_migrate.training.beliefs import COPIES, METHODS_WITHOUT_CASTS
+from amp_migrate.training.beliefs import METHODS_WITHOUT_CASTS
 from amp_migrate.training.bindings import returned, values_of
 from amp_migrate.training.forwards.forwards import makes_module
+from amp_migrate.training.forwards.holders import makes_copy
 from amp_migrate.training.objects import Objects
 from amp_migrate.values.objects import Instance, Made
 from amp_migrate.values.wrappers import SELF_METHODS
@@ -114,7 +115,7 @@ class Given:
 
     def keeps(self, module: Module, call: ast.Call) -> bool:
         """Tell whether what a call makes, out of sight or as a module, may keep the networks that it is given."""
-        if tail(call) in COPIES or self._project.callees(call):
+        if self._project.callees(call) or makes_copy(self._project, module, call):
             return False
         made = self._project.constructed(call)
         if made:

@@ -10,10 +10,11 @@ from typing import NamedTuple
 from amp_migrate.facts.paths import all_given, bottom, outward, path, tail
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.reach import reachable
-from amp_migrate.training.beliefs import COPIES, METHODS_WITHOUT_CASTS, RUN_IN_HALF, RUNS_GIVEN
+from amp_migrate.training.beliefs import METHODS_WITHOUT_CASTS, RUN_IN_HALF, RUNS_GIVEN
 from amp_migrate.training.bindings import run_first, values_of
 from amp_migrate.training.forwards.forwards import is_housekeeping
 from amp_migrate.training.forwards.given import Given, has_no_weights, is_module_class
+from amp_migrate.training.forwards.holders import makes_copy
 from amp_migrate.training.named import Groups
 from amp_migrate.training.objects import Objects
 
@@ -106,7 +107,7 @@ class Handed:
             last = name.rpartition(".")[2]
             multiplies = name.startswith("torch.") and last in RUN_IN_HALF
             yield from all_given(call) if last in RUNS_GIVEN or multiplies else ()
-        elif module.scopes.builtin(func) is None and tail(call) not in COPIES:
+        elif module.scopes.builtin(func) is None and not makes_copy(self._project, module, call):
             yield from self._object(module, func)
             yield from (a for a in all_given(call) if self._is_module(module, a))
 

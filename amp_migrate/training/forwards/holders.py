@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
-from amp_migrate.facts.paths import all_given, is_place
+from amp_migrate.facts.imports import last_name
+from amp_migrate.facts.paths import all_given, is_place, tail
 from amp_migrate.project import Module, Project
 from amp_migrate.project.once import once
-from amp_migrate.training.beliefs import MAKES_EVALUATOR
+from amp_migrate.training.beliefs import COPIES, MAKES_EVALUATOR
 from amp_migrate.training.forwards.forwards import makes_module
 from amp_migrate.training.forwards.unseen import evaluates_own
 
@@ -62,6 +63,8 @@ def _out_of_sight(project: Project) -> dict[Module, list[tuple[ast.Call, list[as
     found: dict[Module, list[tuple[ast.Call, list[ast.expr]]]] = {}
     for module, call in project.nodes(ast.Call):
         if not project.callees(call) and not project.constructed(call):
+            if copies_later(project, module, call):
+                continue
             if given := list(_given(call)):
                 found.setdefault(module, []).append((call, given))
     return found
@@ -113,3 +116,35 @@ def called(project: Project, module: Module, call: ast.Call) -> ast.expr:
         made = project.values.made_by(module, func.value)
         runs = any(MAKES_EVALUATOR.search(name) for name in made)
     return func.value if runs else func
+
+
+def copied_by(project: Project, module: Module, call: ast.Call) -> list[tuple[Module, ast.expr]]:
+    """Return what a call makes a copy or a running average of, as far as it is one that may: also through ``partial``."""
+    given = [(module, node) for node in call.args]
+    if tail(call) in COPIES or _makes_copies(project, module, call.func):
+        return given[:1]
+    kept = [
+        [(origin, node) for node in made.args[1:]]
+        for origin, made in project.values.kept_by(module, call.func)
+        if made.args and _makes_copies(project, origin, made.args[0])
+    ]
+    return [found for first in kept for found in [*first, *given][:1]]
+
+
+def copies_later(project: Project, module: Module, call: ast.Call) -> bool:
+    """Tell whether a call makes a partial object that copies a network when it is called, and runs none."""
+    return (
+        tail(call) == "partial" and bool(call.args) and _makes_copies(project, module, call.args[0])
+    )
+
+
+def makes_copy(project: Project, module: Module, call: ast.Call) -> bool:
+    """Tell whether all that a call does is to make a copy or a running average of what it is given."""
+    return tail(call) in COPIES or bool(copied_by(project, module, call))
+
+
+def _makes_copies(project: Project, module: Module, func: ast.expr) -> bool:
+    if last_name(func) in COPIES:
+        return True
+    name = project.external(module, func) if is_place(func) else None
+    return name is not None and name.rpartition(".")[2] in COPIES

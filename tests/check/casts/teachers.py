@@ -139,6 +139,11 @@ main([])
 _KEPT = """    with torch.cuda.amp.autocast():
         loss = F.cross_entropy(network(x), torch.zeros(len(x)).long())
 """
+_PARTIAL = """        self.module = copy.deepcopy(network)
+"""
+_PARTIAL_MADE = """        make = functools.partial(copy.deepcopy, network)
+        self.module = make()
+"""
 _CAST = "torch.no_grad(), torch.cuda.amp.autocast():"
 TEACHERS = (
     Training(
@@ -168,5 +173,11 @@ TEACHERS = (
                 ("    loss.backward()", "    scaler.scale(loss).backward()"),
             ),
         },
+    ),
+    Training(
+        "an average that a partial object makes",
+        {"main.py": "import functools\n" + _AVERAGE.replace(_PARTIAL, _PARTIAL_MADE)},
+        {"main.py": "import functools\n" + _AVERAGE_AFTER.replace(_PARTIAL, _PARTIAL_MADE)},
+        {"the average runs in FP32": ((_CAST, "torch.no_grad():"),)},
     ),
 )
