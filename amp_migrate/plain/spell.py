@@ -205,7 +205,7 @@ class _File:
             elif spelling.chosen is not None:
                 text = spelling.chosen.text
                 chosen = replace(spelling.chosen, text=text and _put(names, text))
-                pieces.append(of_chosen(self._tree, chosen))
+                pieces += of_chosen(self._tree, chosen)
             elif spelling.source is not None:
                 pieces.append(
                     Piece(self._tree.span(spelling.use), self._calls.text(spelling.source))

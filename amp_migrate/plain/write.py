@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -76,8 +76,10 @@ def of_inlined(tree: Tree, inlined: Inlined) -> Piece:
     return filling(tree.span(inlined.call), inlined.text)
 
 
-def of_chosen(tree: Tree, chosen: Chosen) -> Piece:
+def of_chosen(tree: Tree, chosen: Chosen) -> list[Piece]:
     """Return the call of `amp.scale_loss` that stands for what a `with` enters."""
+    if chosen.under is not None:
+        return list(_of_entered(tree, chosen, chosen.under))
     span = tree.span(chosen.use)
     inside = chosen.scaling in ast.walk(chosen.use)
     text = tree.segment(chosen.scaling) if inside else ast.unparse(chosen.scaling)
@@ -85,7 +87,19 @@ def of_chosen(tree: Tree, chosen: Chosen) -> Piece:
         text = chosen.text
     elif not inside and "\n" not in tree.segment(chosen.scaling):
         text = tree.segment(chosen.scaling)
-    return Piece(span, text + "\n" * (span.end_line - span.line - text.count("\n")))
+    return [Piece(span, text + "\n" * (span.end_line - span.line - text.count("\n")))]
+
+
+def _of_entered(tree: Tree, chosen: Chosen, under: ast.If | ast.IfExp) -> Iterator[Piece]:
+    """Yield what leaves of a statement or an expression the stack that enters `amp.scale_loss`."""
+    call = tree.parent(chosen.use)
+    assert isinstance(call, ast.Call)
+    whole, kept = tree.span(under), tree.span(call)
+    target = under.body[0] if isinstance(under, ast.If) else None
+    head = f"{tree.segment(target.targets[0])} = " if isinstance(target, ast.Assign) else ""
+    yield Piece(Span(*whole[:2], *kept[:2]), f"{head}(" + "\n" * (kept.line - whole.line))
+    rest = "\n" * (whole.end_line - kept.end_line)
+    yield Piece(Span(kept.end_line, kept.end_column, whole.end_line, whole.end_column), f"{rest})")
 
 
 def of_unused(tree: Tree, unused: Unused) -> Piece:

@@ -5,7 +5,8 @@ Reads calls of a function that hands all its arguments on to `apex.amp` as calls
 the function when nothing else uses it. The same goes for what reaches Apex by a local name, an entry of a
 dictionary or list, or `functools.partial`, and for arguments that are unpacked with `*` and `**`: where the code
 says what they hold at the call, that is read as if it were written there, and what nothing reads then is removed.
-A `with` that enters `amp.scale_loss` or, without AMP, `nullcontext(loss)` is read as one that enters `amp.scale_loss`.
+A `with` that enters `amp.scale_loss` or, without AMP, `nullcontext(loss)` is read as one that enters `amp.scale_loss`,
+and so is a stack that enters it under a flag where the loss is taken as it is without.
 Where it is needed, a lambda that trains, bound to a local name or one of the file, is written as the function it is: an
 expression has no room for `scaler.update()`.
 

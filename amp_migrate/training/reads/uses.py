@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.facts.constants import is_none
-from amp_migrate.facts.paths import same
+from amp_migrate.facts.paths import same, tail
 from amp_migrate.facts.scopes import targets_of
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.reach import where_read
@@ -54,7 +54,11 @@ class Uses:
                 yield module, call
 
     def _apex(self) -> Iterator[_Pair]:
-        """Yield the names of the losses that `amp.scale_loss` scales."""
+        """Yield the names of the losses that `amp.scale_loss` scales, and what a stack gives that enters it."""
+        for module, call in self._project.nodes(ast.Call):
+            if tail(call) == "enter_context" and len(call.args) == 1:
+                if scales_loss(self._project, module, call.args[0]):
+                    yield module, call
         for module, item in self._project.nodes(ast.withitem):
             name = item.optional_vars
             if isinstance(name, ast.Name) and scales_loss(self._project, module, item.context_expr):
