@@ -16,7 +16,7 @@ from amp_migrate.facts.paths import YIELDS, walk
 from amp_migrate.project import CallSite, Function, Module, Project
 from amp_migrate.project.order import SCOPES, Loop, levels, position
 from amp_migrate.training.forwards.forwards import Forward, Forwards
-from amp_migrate.training.forwards.later import comprehensions, heads, runs_later
+from amp_migrate.training.forwards.later import comprehensions, generators_made, heads, runs_later
 from amp_migrate.training.region import Region, Search, forwards_run
 
 _GIVES = (ast.Return, *YIELDS)
@@ -73,7 +73,8 @@ class RegionFinder:
             wanted = {q for p in own for q in self._effects.outward(site, function, p)}
             caller, tree = site.function, site.function.module.tree
             for level in levels(tree, site.call) if wanted else ():
-                before = tree.block(level)[: position(tree, level)]
+                block = tree.block(level)[: position(tree, level)]
+                before = behind_setup(caller, block, self._setup)
                 for run in self._earlier.above(caller, before, wanted):
                     found.regions.append(Region(caller.module, caller, run[0], run[-1]))
             for node in (n for p in own for n, _ in self._effects.given(site, function, p)):
@@ -191,7 +192,8 @@ class RegionFinder:
 
     def _behind(self, function: Function, stmt: ast.stmt, needed: Needed, result: Search) -> None:
         """Search a statement that ends a range, and computes a part of the loss in itself."""
-        blocks = [block for _, block in ast.iter_fields(stmt) if _is_block(block)]
+        lists = (value for _, value in ast.iter_fields(stmt) if isinstance(value, list))
+        blocks = [block for block in lists if block and isinstance(block[0], ast.stmt)]
         for block in blocks:
             self._level(function, block, set(needed), result)
         for call in (n for n in walk(stmt) if isinstance(n, ast.Call) and not blocks):
@@ -290,10 +292,9 @@ class RegionFinder:
 
     def _computed(self, function: Function, node: ast.expr, result: Search) -> None:
         for part in computing(self._project, self._forwards, function.module, node):
-            if (function, part) not in result.inlines:
-                result.inlines.append((function, part))
             result.network = True
-
-
-def _is_block(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and isinstance(value[0], ast.stmt)
+            if generators := generators_made(self._project, part):
+                for callee in generators:
+                    self._given(callee, result)
+            elif (function, part) not in result.inlines:
+                result.inlines.append((function, part))

@@ -47,3 +47,9 @@ def runs_later(project: Project, module: Module, call: ast.Call) -> list[Functio
         methods = (cls.method(name) for name in _ENTERED.get(type(up), ()))
         found += [method for method in methods if method is not None]
     return found
+
+
+def generators_made(project: Project, node: ast.expr) -> list[Function]:
+    """Return the generators that an expression makes, where it runs nothing else: they run where they are gone through."""
+    callees = project.callees(node) if isinstance(node, ast.Call) else []
+    return callees if all(map(is_generator, callees)) else []

@@ -105,7 +105,24 @@ def _in_a_lambda(name: str, lambdas: str, called: str) -> Training:
     return Training(name, {"main.py": before}, {"main.py": after}, faults)
 
 
+def _early(name: str, product: str) -> Training:
+    """Return a training whose data is multiplied before Apex is initialized."""
+    helper = f"\ndef mixed(loader, mix):\n    return [({product}, y) for x, y in loader]\n"
+    made = "    loader = mixed(loader, mix)\n"
+    start = "def main(model, loader, mix):\n"
+    before, after = (
+        text.replace("\ndef main", f"{helper}\ndef main").replace(start, start + made)
+        for text in (_TRAINING_BEFORE, _TRAINING_AFTER)
+    )
+    cast = f"    with torch.cuda.amp.autocast():\n    {made}"
+    faults = {"the data is made under autocast": ((made, cast),)}
+    return Training(name, {"main.py": before}, {"main.py": after}, faults)
+
+
 PRODUCTS = (
+    _early("data multiplied early, by an operator", "x @ mix"),
+    _early("data multiplied early, by a function", "torch.matmul(x, mix)"),
+    _early("data multiplied early, by a method", "x.mm(mix)"),
     _in_a_lambda("a product of a lambda", "alike = lambda a, b: a @ b\n", "alike(z, mix)"),
     _in_a_lambda(
         "a product of a lambda in a table",

@@ -1,4 +1,4 @@
-"""Products of what an initialized network gave, which was made fp32: O1 made it fp16 again, O2 and O3 left it."""
+"""Products of what an initialized network gave, which was made fp32: O1 made it fp16 again, O2 and O3 left it; and early ones."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from amp_migrate.check.apex.disabling import States
-from amp_migrate.check.apex.initialized import ON, Initialized
+from amp_migrate.check.apex.facts import Facts
+from amp_migrate.check.apex.initialized import OFF, ON, Initialized
 from amp_migrate.check.casts.casting import Casting, Casts
 from amp_migrate.check.casts.differing import CAST, UNCAST, differs, place, scales
 from amp_migrate.check.casts.networks import METHODS, PRODUCTS, Networks
@@ -34,7 +35,11 @@ class Operators:
         native: Casting,
         begun: Mapping[Function, frozenset[Casts]],
     ) -> Iterator[tuple[Key, Difference]]:
-        """Yield the products by ``@`` of the new text that run without casts, where Apex had them on."""
+        """Yield the products by ``@`` of the new text that run without casts, where Apex had them on.
+
+        And all those that run with them, where Apex had them off: before it began, say.
+        """
+        yield from self._early(apex, starts, native, begun)
         if self.networks.only_given:
             return
         wanted: dict[tuple[Key, str], States] = {}
@@ -56,6 +61,27 @@ class Operators:
                     off = native.at(function, product, begun[function]) is Casts.OFF
                     if wanted.get(at) == ON and off:
                         yield differs(UNCAST, at, product)
+
+    def _early(
+        self,
+        apex: Initialized,
+        starts: Mapping[Function, States],
+        native: Casting,
+        begun: Mapping[Function, frozenset[Casts]],
+    ) -> Iterator[tuple[Key, Difference]]:
+        ran: dict[tuple[Key, str], States] = {}
+        own = Casting(self.old.program, Facts())
+        for function, start in starts.items():
+            operators = apex.operators(function, start, ast.MatMult)
+            for node, states in (*operators, *apex.calls(function, start)):
+                if _factors(self.old, function, node) and own.here(function, node) is None:
+                    at = key(function), ast.unparse(node)
+                    ran[at] = ran.get(at, frozenset()) | states
+        early = {at for at, states in ran.items() if states == OFF}
+        for function in begun if early else ():
+            for at, product in _products(self.new, function):
+                if at in early and native.at(function, product, begun[function]) is Casts.ON:
+                    yield differs(CAST, at, product)
 
     def recast(
         self,
