@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.availability.installed import imports_apex
-from amp_migrate.facts.paths import defs, path, uses
+from amp_migrate.facts.paths import acts, defs, path, uses
 from amp_migrate.placement.backwards.behind import read_behind
 from amp_migrate.placement.backwards.probes import reads_input
 from amp_migrate.placement.backwards.scaled import ScaleLoss
@@ -22,7 +22,10 @@ from amp_migrate.training.bindings import values_of
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Collapse:
-    """An `if` whose two branches do the same natively: `kept` ("body" or "orelse") takes its place."""
+    """An `if` whose two branches do the same natively: `kept` ("body" or "orelse") takes its place.
+
+    It is "behind" where the body returns and does before that what stands behind the `if`, which goes then.
+    """
 
     node: ast.If
     site: Site
@@ -68,16 +71,34 @@ class Branches:
     def _around(self, site: Site) -> None:
         tree = site.module.tree
         for up in tree.ancestors(site.node):
+            if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
+                self._return_before(up.body, site)
             if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef | ast.For | ast.While):
                 return
             if isinstance(up, ast.If) and up.orelse and up not in self.collapses:
                 self._compare(up, site)
 
+    def _return_before(self, body: list[ast.stmt], site: Site) -> None:
+        """Compare what a function does before it returns without AMP with all that stands behind that."""
+        for place in range(len(body) - 2, -1, -1):
+            node, rest = body[place], body[place + 1 :]
+            if not isinstance(node, ast.If) or node.orelse or node in self.collapses:
+                continue
+            if not isinstance(node.body[-1], ast.Return) or acts(node.test):
+                continue
+            if not any(site.node in ast.walk(stmt) for stmt in rest):
+                continue
+            if self._asks_for_optimizer(site.module, node.test) and self._probes(node):
+                continue
+            forms = [[f for _, f in self._block(_returning(part))] for part in (node.body, rest)]
+            if forms[0] == forms[1] and forms[0] and not self._clips_more([node, *rest]):
+                self.collapses[node] = Collapse(node, site, "behind")
+
     def _compare(self, node: ast.If, site: Site) -> None:
         if self._asks_for_optimizer(site.module, node.test) and self._probes(node):
             return
         body, orelse = list(self._block(node.body)), list(self._block(node.orelse))
-        if self._clips_more(node):
+        if self._clips_more([node]):
             return
         if [form for _, form in body] == [form for _, form in orelse]:
             sites = self._unit.of(Kind.SCALE_LOSS, Kind.MASTER_PARAMS)
@@ -92,7 +113,8 @@ class Branches:
             moved = list(dict.fromkeys(stmt for stmt, _ in body[: len(orelse)]))
             border = body[len(orelse)][0] not in moved
             moves = any(_is_native(form) for _, form in orelse) and not _decides(moved, node)
-            if same and border and moves:
+            folds = self._unit.availability[site.module].known(node.test) is not None
+            if same and border and moves and not folds:
                 self.prefixes[node] = Prefix(node, site, moved)
 
     def _asks_for_optimizer(self, module: Module, test: ast.expr) -> bool:
@@ -116,9 +138,9 @@ class Branches:
         own = (b for b in self._unit.backwards if not b.scaled and b.node in inside)
         return any(reads_input(self._unit, backward) for backward in own)
 
-    def _clips_more(self, node: ast.If) -> bool:
-        """Tell whether a branch of a test clips a whole network where the other one clips a part of it, with an optimizer of its own."""
-        inside = set(ast.walk(node))
+    def _clips_more(self, parts: list[ast.stmt]) -> bool:
+        """Tell whether one of some branches clips a whole network where the other one clips a part of it, with an optimizer of its own."""
+        inside = {node for part in parts for node in ast.walk(part)}
         masters = [s for s in self._unit.of(Kind.MASTER_PARAMS) if s.node in inside]
         plain = [n for n in inside if isinstance(n, ast.Call) and n not in self._masters]
         return any(
@@ -232,6 +254,12 @@ class Branches:
             return False
         owners = project.values.groups(module, listed.func.value)
         return listed.func.attr == "parameters" and bool(owners & initialized(self._unit))
+
+
+def _returning(block: list[ast.stmt]) -> list[ast.stmt]:
+    """Return the statements of a block that ends its function, without a return of nothing."""
+    last = block[-1]
+    return block[:-1] if isinstance(last, ast.Return) and last.value is None else block
 
 
 def _parameters(call: ast.Call) -> tuple[ast.expr | None, list[ast.expr | ast.keyword]]:

@@ -31,11 +31,12 @@ def asked_of_attribute(unit: Unit, site: Site, test: ast.expr) -> Condition | No
                 continue
             attribute = empty.target
             stored = [s for s in unit.home.carriers.stored if _is_of(s, attribute)]
-            whole = node is test or (_is_use(test) and function.given is node)
+            plain, holds = _plain(test)
+            whole = node is plain or (_is_use(plain) and function.given is node)
             condition = _condition(unit, site, stored[0]) if len(stored) == 1 else None
             if not whole or condition is None:
                 raise asked_otherwise(site.module, test, attribute)
-            return condition if positive else negate(condition)
+            return condition if positive is holds else negate(condition)
     return None
 
 
@@ -46,6 +47,14 @@ def _run_by(unit: Unit, test: ast.expr) -> set[Function]:
     properties = [f for f in unit.project.functions() if f.is_property and f.name in read]
     calls = (reached_by(unit.project, node) for node in parts if isinstance(node, ast.Call))
     return set().union(*calls, *(reachable(unit.project, f) for f in properties))
+
+
+def _plain(test: ast.expr) -> tuple[ast.expr, bool]:
+    """Return a test without the ``not`` before it, and whether it asks for the same."""
+    holds = True
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, holds = test.operand, not holds
+    return test, holds
 
 
 def _is_use(test: ast.expr) -> bool:

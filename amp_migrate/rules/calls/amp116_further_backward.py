@@ -42,8 +42,11 @@ def decide(context: Context) -> Iterator[Decision]:
     """Scale the plain backward passes of a unit that has scale_loss blocks."""
     if not any(b.scaled for b in context.unit.backwards):
         return
-    prefixes = context.branches.prefixes.values()
-    beginning = {node for p in prefixes for stmt in p.node.orelse for node in ast.walk(stmt)}
+    branches = context.branches
+    gone = [stmt for prefix in branches.prefixes.values() for stmt in prefix.node.orelse]
+    early = [c for c in branches.collapses.values() if c.kept == "behind"]
+    gone += [stmt for collapse in early for stmt in collapse.gone()]
+    beginning = {node for stmt in gone for node in ast.walk(stmt)}
     for backward in context.unit.backwards:
         if not backward.scaled and backward.node in beginning:
             yield from _doubted(context, backward)

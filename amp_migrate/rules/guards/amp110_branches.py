@@ -3,7 +3,8 @@
 ## What it does
 Keeps one of two branches that are the same code natively (`with amp.scale_loss...` against
 `loss.backward()`, clipping `master_params` against `model.parameters()`). Where the `else` of an
-accumulation boundary only repeats the backward, the backward moves before the `if`.
+accumulation boundary only repeats the backward, the backward moves before the `if`. A test whose body does that and
+returns goes where the same stands behind it.
 
 ## Why
 `GradScaler(enabled=False)` passes everything through, so one path serves both settings.
@@ -27,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from amp_migrate.plan.model import Decision, DropBlock, Edit, Hoist, Move, Status
+from amp_migrate.plan.model import Decision, Drop, DropBlock, Edit, Hoist, Move, Status
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 
 RULE = Rule("AMP110", "branches that tested for Apex collapse", Safety.FAITHFUL, order=12)
@@ -39,7 +40,8 @@ def decide(context: Context) -> Iterator[Decision]:
         if context.is_gone(collapse.node):
             continue
         module = collapse.site.module
-        edit = Hoist(module.tree.span(collapse.node), collapse.kept)
+        span = module.tree.span(collapse.node)
+        edit = Drop(span) if collapse.kept == "behind" else Hoist(span, collapse.kept)
         message = "both branches are the same code now"
         yield decision(RULE, Status.ROUTINE, module, collapse.node, message, [edit])
     for prefix in context.branches.prefixes.values():
