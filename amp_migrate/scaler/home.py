@@ -15,7 +15,7 @@ from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.project.relatives import family
 from amp_migrate.scaler.naming import free_name
 from amp_migrate.scaler.reach import in_reach, out_of_reach
-from amp_migrate.scaler.reach.missing import refuse_missing
+from amp_migrate.scaler.reach.missing import may_be_missing, refuse_missing
 from amp_migrate.scaler.reach.out_of_reach import Inits
 from amp_migrate.scaler.reach.threads import Thread, keeps_apart, parameter
 from amp_migrate.scaler.routes import either, of_file, places
@@ -179,7 +179,7 @@ class Home:
             return self.attribute(function)
         keepers = {relative for cls in self._attributes for relative in family(cls)}
         held = in_reach.held(self.project, keepers - self._constructing, function, node)
-        if held is not None:
+        if held is not None and not may_be_missing(self.project, function, node, held):
             return f"{held}.{self.name}"
         if self.returning.provide(function):
             return self.name

@@ -17,7 +17,7 @@ from amp_migrate.project.rounds import graph_of, points_of
 def refuse_missing(project: Project, function: Function, node: ast.AST, text: str) -> None:
     """Raise `Cannot` where the object that holds the scaler may be None: its function asks, and a way leads on to the node."""
     holder = text.rpartition(".")[0]
-    if holder and _is_asked(function, holder) and _may_lack(project, function, node, holder):
+    if holder and may_be_missing(project, function, node, holder):
         raise Cannot(
             "AMP901",
             *function.at(node),
@@ -35,6 +35,11 @@ def _is_asked(function: Function, holder: str) -> bool:
         for n in read
         if isinstance(n, ast.Name | ast.Attribute)
     )
+
+
+def may_be_missing(project: Project, function: Function, node: ast.AST, holder: str) -> bool:
+    """Tell whether a function asks if an object is there, and comes to a node without it as well."""
+    return _is_asked(function, holder) and _may_lack(project, function, node, holder)
 
 
 def _may_lack(project: Project, function: Function, node: ast.AST, holder: str) -> bool:
