@@ -96,17 +96,15 @@ class _Gathering:
         self.elsewhere += search.elsewhere
         if runs or strength is Forward.NETWORK:
             self.covered.add(function)
+        self._given(search)
+
+    def _given(self, search: Search) -> None:
+        """Give a statement to each loss and output that is computed as the argument of a call."""
+        project, inlines = self.unit.project, self.inlines
         for where, node in search.inlines:
-            if all(node is not inline.node for inline in self.inlines):
-                self.inlines.append(
-                    argument(
-                        self.unit.project,
-                        where,
-                        node,
-                        self.inlines,
-                        is_loss=node not in search.outputs,
-                    )
-                )
+            if all(node is not inline.node for inline in inlines):
+                is_loss = node not in search.outputs
+                inlines.append(argument(project, where, node, inlines, is_loss=is_loss))
 
     def _name(self, backward: Backward) -> None:
         inline = of_backward(self.unit, backward)
@@ -133,6 +131,7 @@ class _Gathering:
         if self.unit.forwards.strength(probe.module, probe.loss) >= Forward.CRITERION:
             self.inlines.append(of_backward(self.unit, probe))
         self.regions += search.regions
+        self._given(search)
 
     def whole(self) -> list[Region]:
         """Return all regions, merged, without those that run under another."""

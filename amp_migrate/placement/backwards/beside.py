@@ -33,20 +33,43 @@ def keep_spent(unit: Unit) -> None:
         if not scaled or not alone:
             continue
         models = models or _parts(unit, list(unit.models()))
-        function = backward.function
-        zeroings = list(_zeroings(unit, models, function))
-        if zeroings and _cleared_behind(unit, backward, zeroings, _joining(unit, backward)):
+        here = _is_spent(unit, models, backward.function, backward.node)
+        if here or _is_spent_by_callers(unit, models, backward.function, frozenset()):
             unit.backwards.remove(backward)
             unit.beside.append(backward)
+            unit.spent |= set() if here else {backward}
 
 
-def _joining(unit: Unit, backward: Backward) -> list[ast.AST]:
-    """Return what else runs a backward or steps in the function of one."""
-    function = backward.function
+def _is_spent(unit: Unit, models: Parts, function: Function, node: ast.AST) -> bool:
+    """Tell whether a function clears the gradients of what it runs backward at a node before others join them."""
+    zeroings = list(_zeroings(unit, models, function))
+    return bool(zeroings) and _cleared_behind(
+        unit, function, node, zeroings, _joining(unit, function, node)
+    )
+
+
+def _is_spent_by_callers(
+    unit: Unit, models: Parts, function: Function, around: frozenset[Function]
+) -> bool:
+    """Tell whether a function does nothing else for a training, and all that call it clear the gradients before others join them."""
+    calls = unit.project.callers(function)
+    if function in around or unit.steps_of(function) or unit.project.escapes(function):
+        return False
+    if len(unit.backwards_of(function)) > 1:
+        return False
+    return bool(calls) and all(
+        _is_spent(unit, models, site.function, site.call)
+        or _is_spent_by_callers(unit, models, site.function, around | {function})
+        for site in calls
+    )
+
+
+def _joining(unit: Unit, function: Function, node: ast.AST) -> list[ast.AST]:
+    """Return what else than a node runs a backward or steps in a function."""
     training = {b.function for b in unit.backwards} | {s.function for s in unit.steps}
-    direct: list[ast.AST] = [b.node for b in unit.backwards_of(function) if b is not backward]
+    direct: list[ast.AST] = [b.node for b in unit.backwards_of(function)]
     direct += [step.call for step in unit.steps_of(function)]
-    return [*direct, *calls_to(unit.project, function, training)]
+    return [n for n in (*direct, *calls_to(unit.project, function, training)) if n is not node]
 
 
 def refuse_mixed(unit: Unit) -> None:
@@ -63,6 +86,9 @@ def refuse_mixed(unit: Unit) -> None:
         scaled = [b for b in own if not exclusive(tree, b.node, backward.node)]
         if backward.node in unit.gone or (own and not scaled):
             continue
+        if backward in unit.spent:
+            kept.append(backward)
+            continue
         steps = unit.live_steps()
         if scaled:
             steps = [s for s in steps if s.function is function]
@@ -72,7 +98,8 @@ def refuse_mixed(unit: Unit) -> None:
             kept.append(backward)
         zeroings = partial(_zeroings, unit, models)
         others: list[ast.AST] = [*(b.node for b in scaled), *(s.call for s in steps)]
-        if not _cleared_behind(unit, backward, list(zeroings(function)), others):
+        cleared_here = list(zeroings(function))
+        if not _cleared_behind(unit, function, backward.node, cleared_here, others):
             for step in steps:
                 if not cleared(unit, step, backward, zeroings):
                     raise _cannot(backward, step)
@@ -135,14 +162,18 @@ def _trained(unit: Unit, module: Module, optimizer: ast.expr) -> Iterator[set[in
 
 
 def _cleared_behind(
-    unit: Unit, backward: Backward, zeroings: list[ast.stmt], others: list[ast.AST]
+    unit: Unit,
+    function: Function,
+    node: ast.AST,
+    zeroings: list[ast.stmt],
+    others: list[ast.AST],
 ) -> bool:
-    """Tell whether gradients are cleared behind a backward whenever it runs, before another backward or step."""
-    points = partial(points_of, unit.project, backward.function)
-    order = graph_of(unit.project, backward.function).order(exceptions=False)
-    clear = points_of_all(unit.project, backward.function, zeroings)
-    taken = [point for node in others for point in points(node)[:1]]
-    starts = points(backward.node)[-1:]
+    """Tell whether gradients are cleared behind a backward, or a call of one, whenever it runs, before another backward or step."""
+    points = partial(points_of, unit.project, function)
+    order = graph_of(unit.project, function).order(exceptions=False)
+    clear = points_of_all(unit.project, function, zeroings)
+    taken = [point for other in others for point in points(other)[:1]]
+    starts = points(node)[-1:]
     always = all(order.must_reach(start, clear) for start in starts)
     return always and not leads(order, starts, taken, clear)
 
