@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
 from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import mentions, path
 from amp_migrate.project import Class, Function, Module, Project
+from amp_migrate.project.order import Loop
 
 
 def family(cls: Class) -> list[Class]:
@@ -99,3 +101,31 @@ def _classes(project: Project, module: Module, node: ast.expr) -> list[Class]:
     named = project.resolve(module, node)
     own += [named] if isinstance(named, Class) else []
     return [*own, *project.values.instance_classes(module, node)]
+
+
+class Same(NamedTuple):
+    """A variable that holds one object all along, which is of a class."""
+
+    variable: ast.Name
+    cls: Class
+
+    def run(self, call: ast.Call, callees: list[Function]) -> list[Function]:
+        """Return which of some functions a call runs: of methods of the object that of its class."""
+        func = call.func
+        if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
+            return callees
+        method = self.cls.method(func.attr) if func.value.id == self.variable.id else None
+        return [method] if method in callees else callees
+
+
+def same(project: Project, function: Function, call: ast.Call) -> list[Same]:
+    """Return the classes, of several, that the object of a method call may be of, where its variable gets one object once."""
+    module, func = function.module, call.func
+    name = func.value if isinstance(func, ast.Attribute) else None
+    if not isinstance(name, ast.Name) or module.scopes.owner(name) is not function.scope:
+        return []
+    bound, classes = module.scopes.bound(name), project.instance_classes(module, name)
+    looped = any(isinstance(up, Loop) for node in bound for up in module.tree.ancestors(node))
+    if len(bound) != 1 or looped or len(classes) < 2:
+        return []
+    return [Same(name, cls) for cls in classes]

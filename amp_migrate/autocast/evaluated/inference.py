@@ -14,7 +14,8 @@ from amp_migrate.facts.paths import all_given
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.once import kept
-from amp_migrate.project.reach import calls_to
+from amp_migrate.project.reach import calls_to, reachable
+from amp_migrate.project.relatives import same
 from amp_migrate.project.rounds import may_follow
 from amp_migrate.training.beliefs import EVALUATES_GIVEN
 from amp_migrate.training.bindings import run_first
@@ -157,7 +158,8 @@ def _ways(unit: Unit, function: Function, node: ast.AST) -> set[_Way]:
     for stop in queue:
         where = stop.function
         begins = _begins(unit, where)
-        if any(_precedes(unit, where, begin, stop.node) for begin in begins):
+        before = (begin for begin in begins if _precedes(unit, where, begin, stop.node))
+        if any(not _is_of_another(unit, stop, begin) for begin in before):
             found.add(_Way.AFTER)
             continue
         later = stop.later or bool(begins)
@@ -206,6 +208,21 @@ def _upwards(project: Project, stop: _Stop, later: bool) -> list[_Stop]:
         for by, node, _ in project.escapes(where)
         if by is not where
     ]
+
+
+def _is_of_another(unit: Unit, stop: _Stop, begin: ast.AST) -> bool:
+    """Tell whether a call initializes for objects of other classes alone than that whose method is called on the way."""
+    call = stop.node
+    if stop.called is None or not isinstance(call, ast.Call) or not isinstance(begin, ast.Call):
+        return False
+    made = {site.function for site in unit.of(Kind.INITIALIZE)}
+    kinds = same(unit.project, stop.function, call)
+    mine = [k for k in kinds if stop.called in k.run(call, unit.project.callees(call))]
+    return bool(mine) and not any(
+        made & reachable(unit.project, callee)
+        for kind in mine
+        for callee in kind.run(begin, unit.project.callees(begin))
+    )
 
 
 def _precedes(unit: Unit, function: Function, begin: ast.AST, node: ast.AST) -> bool:

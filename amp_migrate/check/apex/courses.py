@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from amp_migrate.check.apex.disabling import States
 from amp_migrate.facts.closure import closure
+from amp_migrate.facts.paths import all_given, looked_up
 from amp_migrate.flow.assumption import Assumption
 from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.flow.evaluate import evaluate
-from amp_migrate.project import Function, Project
+from amp_migrate.project import Anonymous, Function, Project
 from amp_migrate.project.once import once
 from amp_migrate.protocol.code.program import Program, program_of
 
 Outcomes = tuple[bool | None, ...]
 Onward = dict[Point, list[Point]]
+_PROTOCOLS = ("__call__", "__getitem__", "__iter__", "__next__")
+"""The methods by which Python itself goes through or calls the objects that a library is given."""
 
 
 class Courses:
@@ -79,3 +82,26 @@ def put_off(
             there = [states for other, states in found.items() if other.node in places]
             held[point] = frozenset[bool | None]().union(*there) if there else found[point]
     return held
+
+
+def runs_each(call: ast.Call, callees: Sequence[Function]) -> bool:
+    """Tell whether what a call may run does run there at some time: for one run it may be another, by a name."""
+    return of_one_kind(callees) or looked_up(call.func) is not None
+
+
+def of_one_kind(callees: Sequence[Function]) -> bool:
+    """Tell whether a call runs one of what it may run for sure: one function, or one method of some classes, or a lambda."""
+    named = [f for f in callees if not isinstance(f, Anonymous)]
+    methods = {f.name for f in named if f.cls is not None}
+    return len(named) < 2 or (len(methods) == 1 and all(f.cls is not None for f in named))
+
+
+def handed(program: Program, call: ast.Call) -> list[Function]:
+    """Return the functions that nothing else is seen to call, and that a call of a library may run, now or later."""
+    project = program.project
+    module = project.module_of(call)
+    if project.external(module, call.func) is None:
+        return []
+    by_python = (m for g in all_given(call) for m in project.methods(module, g, *_PROTOCOLS))
+    given = [*program.calls.handed(call), *by_python]
+    return [f for f in given if f.node is not None and not project.callers(f)]

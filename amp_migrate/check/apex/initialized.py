@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from functools import cached_property
 
-from amp_migrate.check.apex.courses import Onward, Outcomes, courses, put_off
+from amp_migrate.check.apex.courses import (
+    Onward,
+    Outcomes,
+    courses,
+    handed,
+    put_off,
+    runs_each,
+)
 from amp_migrate.check.apex.disabling import Disabling, States
 from amp_migrate.check.apex.facts import Facts
 from amp_migrate.check.apex.imported import as_import, imports_of
-from amp_migrate.facts.paths import all_given, looked_up
 from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.project import Anonymous, Function
 from amp_migrate.project.imported import importers
 from amp_migrate.project.once import kept
 from amp_migrate.project.programs import run_from
 from amp_migrate.project.reach import reachable, upwards
-from amp_migrate.project.relatives import runs
+from amp_migrate.project.relatives import Same, runs, same
 from amp_migrate.protocol.code.program import Program
 
 OFF: States = frozenset({False})
@@ -25,9 +31,6 @@ ON: States = frozenset({True})
 UNSURE: States = frozenset({None})
 _NOTHING = Facts()
 _RUN = (Kind.CALL, Kind.IMPORT)
-_PROTOCOLS = ("__call__", "__getitem__", "__iter__", "__next__")
-"""The methods by which Python itself goes through or calls the objects that a library is given."""
-
 
 _Run = tuple[Function, bool]
 """A function, and whether it is the top-level code of a file that is imported."""
@@ -53,6 +56,8 @@ class Initialized:
         self._courses = courses(self._project)
         self._outcomes: dict[_Run, Outcomes] = {}
         self._called: dict[tuple[Function, States], list[tuple[ast.Call, States]]] = {}
+        self._same: Same | None = None
+        self.spared = set[Function]()
 
     def _lambdas(self) -> set[Function]:
         """Return the lambdas that come to the calls: what stands in one belongs to the function around it until it is called."""
@@ -66,7 +71,8 @@ class Initialized:
     def _callees(self, call: ast.Call) -> list[Function]:
         """Return the functions that a call runs, and the lambdas that come to the calls."""
         run = self._program.calls.run(call) if self._leading else ()
-        return [*self._project.callees(call), *(f for f in run if f in self._leading)]
+        found = [*self._project.callees(call), *(f for f in run if f in self._leading)]
+        return found if self._same is None else self._same.run(call, found)
 
     @cached_property
     def _leading(self) -> set[Function]:
@@ -200,12 +206,26 @@ class Initialized:
                 callees = self._program.calls.run(call)
                 sure = runs_each(call, callees) if callees else states == ON
                 states = states if sure else UNSURE
+                apart = self._apart(function, call, begins[function]) if len(callees) > 1 else {}
+                self.spared |= {f for f in apart if apart[f] == OFF != states}
                 for callee in callees or handed(self._program, call):
-                    held = begins.get(callee, frozenset())
-                    if not states <= held and callee.module.path in files:
-                        begins[callee] = held | states
+                    held, found = begins.get(callee, frozenset()), apart.get(callee, states)
+                    if not found <= held and callee.module.path in files:
+                        begins[callee] = held | found
                         queue.append(callee)
         return begins
+
+    def _apart(self, function: Function, call: ast.Call, start: States) -> dict[Function, States]:
+        """Return whether Apex may be on where a call runs each method, if its object is of the class of that all along."""
+        found: dict[Function, States] = {}
+        for kind in same(self._project, function, call) if function in self._leads else ():
+            self._same = kind
+            flow = self._flow((function, False), start, self._exits)
+            held = [states for point, states in flow.items() if point.node is call]
+            for method in kind.run(call, self._project.callees(call)):
+                found[method] = found.get(method, frozenset()).union(*held)
+        self._same = None
+        return {f: states if len(states) == 1 else UNSURE for f, states in found.items()}
 
     def initializes(self, call: ast.Call) -> bool:
         """Tell whether a call is one of those that initialize, or may come to one."""
@@ -274,26 +294,3 @@ def initialized(
 
 def _runs(function: Function) -> list[_Run]:
     return [(function, False)] + [(function, True)] * (function.node is None)
-
-
-def handed(program: Program, call: ast.Call) -> list[Function]:
-    """Return the functions that nothing else is seen to call, and that a call of a library may run, now or later."""
-    project = program.project
-    module = project.module_of(call)
-    if project.external(module, call.func) is None:
-        return []
-    by_python = (m for g in all_given(call) for m in project.methods(module, g, *_PROTOCOLS))
-    given = [*program.calls.handed(call), *by_python]
-    return [f for f in given if f.node is not None and not project.callers(f)]
-
-
-def runs_each(call: ast.Call, callees: Sequence[Function]) -> bool:
-    """Tell whether what a call may run does run there at some time: for one run it may be another, by a name."""
-    return of_one_kind(callees) or looked_up(call.func) is not None
-
-
-def of_one_kind(callees: Sequence[Function]) -> bool:
-    """Tell whether a call runs one of what it may run for sure: one function, or one method of some classes, or a lambda."""
-    named = [f for f in callees if not isinstance(f, Anonymous)]
-    methods = {f.name for f in named if f.cls is not None}
-    return len(named) < 2 or (len(methods) == 1 and all(f.cls is not None for f in named))

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 
+from amp_migrate.check.apex.courses import handed, of_one_kind, runs_each
 from amp_migrate.check.apex.facts import Facts
-from amp_migrate.check.apex.initialized import handed, of_one_kind, runs_each
 from amp_migrate.check.casts.enabled import Enabled
 from amp_migrate.facts.closure import spread
 from amp_migrate.facts.paths import argument

@@ -10,7 +10,7 @@ from functools import cached_property
 from amp_migrate.check.apex.assumed import Initialize, initializes
 from amp_migrate.check.apex.disabling import States
 from amp_migrate.check.apex.facts import Facts
-from amp_migrate.check.apex.initialized import ON, initialized
+from amp_migrate.check.apex.initialized import OFF, ON, initialized
 from amp_migrate.check.apex.steady import steady
 from amp_migrate.check.casts.again import Again
 from amp_migrate.check.casts.callables import Replaced, counterparts, spelled
@@ -97,10 +97,6 @@ class Forwards:
         return Native(self.old, self.new, self.every, self._texts)
 
     @cached_property
-    def _replaced(self) -> Replaced:
-        return Replaced(self.new.project)
-
-    @cached_property
     def _losses(self) -> Losses:
         return Losses(self.old, self.new, self.networks)
 
@@ -134,7 +130,7 @@ class Forwards:
             for call, states in apex.calls(function, start):
                 was.setdefault(where(function, call), {})[call] = states
                 cast |= {call} if states == ON else set()
-        runs = list(self._runs(begun))
+        runs, replaced = list(self._runs(begun)), Replaced(self.new.project)
         now: dict[Where, list[ast.Call]] = {}
         for at, call, _ in runs:
             now.setdefault(at, []).append(call)
@@ -145,6 +141,8 @@ class Forwards:
             before = was.get(at, {})
             ran = [o for o in counterparts(before, now[at], call) if not self._prepares(at, o)]
             wanted = frozenset(state for old in ran for state in before[old])
+            spared = wanted == OFF and not apex.spared.isdisjoint(self._old(at[0]))
+            casting = (Casts.ON, Casts.UNKNOWN) if spared else (Casts.ON,)
             taken = wanted == known if unknown else None not in wanted and True in wanted
             lacking = taken and (
                 inside is Casts.OFF or self._kept.asks_its_own(native, function, call)
@@ -155,16 +153,16 @@ class Forwards:
                 reported = all(self.claims.uncast(place(at, old)) for old in ran)
                 ways = self.new.program, native, begun, function
                 reported = reported or told_above(*ways, self._is_told)
-                reported = reported or self._replaced.runs(function, call.func, begun)
+                reported = reported or replaced.runs(function, call.func, begun)
                 if not reported and not native.within(self._runs_in(at, call)):
                     yield differs(UNCAST, at, call)
             elif wanted == ON and inside is Casts.ON and self._is_forward(at):
                 if lasting.at(function, call, lasts.get(function, frozenset())) is not Casts.ON:
                     if plain.at(function, call, begun[function]) is Casts.ON:
                         yield differs(SWITCHED, at, call)
-            elif False in wanted and None not in wanted and inside is Casts.ON:
+            elif False in wanted and None not in wanted and inside in casting:
                 yield differs(CAST, at, call)
-        written = native, begun, self._is_reported, self.claims, self._replaced
+        written = native, begun, self._is_reported, self.claims, replaced
         more = Again(self.old, self.new, apex, starts, *written)
         yield from more.differences(runs, self._is_forward, self.networks.running)
         for callee, again in more.called(facts):

@@ -112,7 +112,80 @@ _EXACT_NOW = (
 _LOSS = "        loss = net(x).pow(2).mean()\n"
 _CAST = f"        with torch.cuda.amp.autocast():\n    {_LOSS}"
 
+_KINDS = """import sys
+import torch
+{imported}
+class Job:
+    def __init__(self, net, half):
+        self.net, self.half = net, half
+
+    def begin(self):
+        pass
+
+class Fit(Job):
+    def begin(self):
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+        {begun}
+
+    def run(self, batches):
+        for x in batches:
+            self.optimizer.zero_grad()
+            {loss}
+            {step}
+
+class Predict(Job):
+    def run(self, batches):
+        for x in batches:
+            with torch.no_grad():
+                print(self.net(x).sum())
+
+def main(net, batches):
+    made = {{"fit": Fit, "predict": Predict}}
+    job = made[sys.argv[1]](net, "--half" in sys.argv)
+    job.begin()
+    job.run(batches)
+
+main(torch.nn.Linear(4, 2), [])
+"""
+_STEP = """if self.half:
+                with amp.scale_loss(loss, self.optimizer) as scaled_loss:
+                    scaled_loss.backward()
+            else:
+                loss.backward()
+            self.optimizer.step()"""
+_STEP_NOW = """self.scaler.scale(loss).backward()
+            self.scaler.step(self.optimizer)
+            self.scaler.update()"""
+_KINDS_BEFORE = _KINDS.format(
+    imported="from apex import amp\n",
+    begun="""if self.half:
+            self.net, self.optimizer = amp.initialize(self.net, self.optimizer)""",
+    loss="loss = self.net(x).mean()",
+    step=_STEP,
+)
+_KINDS_AFTER = _KINDS.format(
+    imported="",
+    begun="self.scaler = torch.cuda.amp.GradScaler(enabled=self.half)",
+    loss="""with torch.cuda.amp.autocast(enabled=self.half):
+                loss = self.net(x).mean()""",
+    step=_STEP_NOW,
+)
+_BARE = "            with torch.no_grad():\n"
+
 GUARDED_CALLS = (
+    Training(
+        "an object of one of two classes, of which one initializes",
+        {"main.py": _KINDS_BEFORE},
+        {"main.py": _KINDS_AFTER},
+        {
+            "the other one casts under its flag": (
+                (_BARE, _BARE.replace("():", "(), torch.cuda.amp.autocast(enabled=self.half):")),
+            ),
+            "the other one casts": (
+                (_BARE, _BARE.replace("():", "(), torch.cuda.amp.autocast():")),
+            ),
+        },
+    ),
     Training(
         "two programs that initialize under flags of their own",
         _files(_HELPER_BEFORE, _PROGRAM_BEFORE),
