@@ -218,9 +218,10 @@ class Initialized:
     def _apart(self, function: Function, call: ast.Call, start: States) -> dict[Function, States]:
         """Return whether Apex may be on where a call runs each method, if its object is of the class of that all along."""
         found: dict[Function, States] = {}
+        exits = self._exits
         for kind in same(self._project, function, call) if function in self._leads else ():
             self._same = kind
-            flow = self._flow((function, False), start, self._exits)
+            flow = self._flow((function, False), start, exits)
             held = [states for point, states in flow.items() if point.node is call]
             for method in kind.run(call, self._project.callees(call)):
                 found[method] = found.get(method, frozenset()).union(*held)

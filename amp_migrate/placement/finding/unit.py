@@ -30,8 +30,9 @@ class Unit:
     """Everything that has to change together. Built by `amp_migrate.placement.finding.build`.
 
     `clip_helpers` read gradients that their callers have unscaled. `beside` are backward passes for optimizers that
-    Apex does not know, which stay unscaled; those `spent` stand in helpers whose callers clear their gradients. `probes` are backward passes for the gradient of an input alone, which
-    nothing scales; `copying` functions run theirs on copies of networks. The gradients `scaled_reads` are read by a
+    Apex does not know, which stay unscaled; those `spent` stand in helpers whose callers clear their gradients.
+    `probes` are backward passes for the gradient of an input alone, which nothing scales; `copying` functions run
+    theirs on copies of networks. The gradients `scaled_reads` are read by a
     function where they are still scaled, and divided by the loss scale; the limits of `scaled_clips` are multiplied by
     it. The forwards of `outside` run in a library. The losses `inlined` are computed inside a call, in a function: they get
     a statement with casts of their own, as the `regions` have; the gradients `between` are taken between two of these.

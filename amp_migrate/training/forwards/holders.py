@@ -119,7 +119,7 @@ def called(project: Project, module: Module, call: ast.Call) -> ast.expr:
 
 
 def copied_by(project: Project, module: Module, call: ast.Call) -> list[tuple[Module, ast.expr]]:
-    """Return what a call makes a copy or a running average of, as far as it is one that may: also through ``partial``."""
+    """Return what a call makes a copy or a running average of, also through ``partial``; nothing where it makes none."""
     given = [(module, node) for node in call.args]
     if tail(call) in COPIES or _makes_copies(project, module, call.func):
         return given[:1]
