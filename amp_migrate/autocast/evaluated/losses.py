@@ -121,7 +121,7 @@ class _Measured:
                 for call in walk(stmt)
                 if isinstance(call, ast.Call)
                 if self._unit.forwards.call(function.module, call) is Forward.CRITERION
-                for node in call.args
+                for node in all_given(call)
             )
         )
 

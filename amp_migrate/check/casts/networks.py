@@ -10,18 +10,17 @@ from functools import cached_property
 from amp_migrate.check.apex.assumed import Initialize
 from amp_migrate.check.apex.multiplying import Multiplying
 from amp_migrate.check.casts.callables import Callables, spelled
+from amp_migrate.check.casts.computing.measures import LOSSES, is_loss, is_measure, is_widened
 from amp_migrate.check.casts.results import handed_back
 from amp_migrate.check.events.labels import Does, Labels
 from amp_migrate.facts.below import children
 from amp_migrate.facts.closure import spread
-from amp_migrate.facts.paths import all_given, argument, path, tail
+from amp_migrate.facts.paths import all_given, argument, tail
 from amp_migrate.project import Function, Module
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.beliefs import (
     HAND_OUT_PARAMETERS,
     METHODS_WITHOUT_CASTS,
-    REFUSES_CASTS,
-    REFUSING_LAYERS,
     RUN_IN_HALF,
     RUNS_FORWARD,
     RUNS_NO_FORWARD,
@@ -34,7 +33,6 @@ from amp_migrate.training.forwards.indifferent import only_looks_up
 from amp_migrate.training.types.factors import factors
 from amp_migrate.training.types.settled import RETYPES
 
-_LOSSES = ("torch.nn.functional.", "torch.nn.")
 _OF_TENSORS = frozenset(
     {
         "clone", "contiguous", "cpu", "cuda", "detach", "double", "expand", "flatten", "float", "item", "items", "long",
@@ -43,7 +41,6 @@ _OF_TENSORS = frozenset(
     }
 )  # fmt: skip
 _RUNS_NOTHING = HAND_OUT_PARAMETERS | RUNS_NO_FORWARD | METHODS_WITHOUT_CASTS
-_MEASURES = ("loss", "cross_entropy", "kl_div", "softmax", "normalize", "cosine_similarity")
 METHODS = frozenset({"addmm", "addmv", "addr", "baddbmm", "bmm", "matmul", "mm", "mv"})
 PRODUCTS = frozenset(
     {
@@ -188,7 +185,7 @@ class Networks:
                 yield from self._labels.values_of(function, part)
 
         for part in spread([backward], onward):
-            if isinstance(part, ast.Call) and self._is_loss(function.module, part.func):
+            if isinstance(part, ast.Call) and is_loss(self._project, function.module, part.func):
                 if not self.prepares(function, part):
                     yield part
 
@@ -209,24 +206,37 @@ class Networks:
             return True
         name = self._project.external(self._project.module_of(call), call.func)
         if name is not None:
-            return name.startswith("torch.") and not name.startswith(_LOSSES)
+            return name.startswith("torch.") and not name.startswith(LOSSES)
         if isinstance(call.func, ast.Attribute):
             return call.func.attr in _OF_TENSORS
         return isinstance(call.func, ast.Name) and hasattr(builtins, call.func.id)
 
     def _measures(self, function: Function, call: ast.Call) -> bool:
         """Tell whether a call computes a loss of what an initialized network gave: halves, where casts were on."""
+        if self._is_measured_by(function, call):
+            return self._are_of_network(
+                self._program.calls.body(function.module, call), all_given(call)
+            )
         kept = self._project.values.kept_by(function.module, call.func)
-        if not self._is_measure(function.module, call.func) and not any(
-            self._is_measure(where, made.args[0]) for where, made in kept
+        if not is_measure(self._project, function.module, call.func) and not any(
+            is_measure(self._project, where, made.args[0]) for where, made in kept
         ):
             return False
         return any(
             self._are_of_network(self._program.calls.body(where, one), arguments)
             for where, one, arguments in (
-                (function.module, call, call.args),
-                *((where, made, made.args[1:]) for where, made in kept),
+                (function.module, call, all_given(call)),
+                *((where, made, all_given(made)[1:]) for where, made in kept),
             )
+        )
+
+    def _is_measured_by(self, function: Function, call: ast.Call) -> bool:
+        """Tell whether a module of the project is called whose forward computes losses of torch, and not in fp32 by hand."""
+        return any(
+            is_measure(self._project, method.module, part.func)
+            and not all(is_widened(self._labels, method, given) for given in all_given(part))
+            for method in self._project.methods(function.module, call.func, "forward")
+            for part in self._program.graph(method).calls
         )
 
     def _halves(self, function: Function, call: ast.Call) -> bool:
@@ -259,32 +269,11 @@ class Networks:
         calls = losses.calls(function, factor, cast=False)
         return not any(tail(call) in RETYPES for call in calls)
 
-    def _is_measure(self, module: Module, func: ast.expr) -> bool:
-        """Tell whether what is called is a loss of torch, by its name or by what made it."""
-        named = self._project.external(module, func) or (path(func) or "").rpartition(".")[2]
-        names = [n.lower() for n in (self._project.values.made_by(module, func) or [named])]
-        return all(n.endswith(_MEASURES) for n in names) and self._is_loss(module, func)
-
     def _are_of_network(self, function: Function, arguments: list[ast.expr]) -> bool:
         """Tell whether an argument is what an initialized network gave, not made fp32 since."""
         losses = self._program.training.losses
-        given = (a for a in arguments if not self._is_widened(function, a))
+        given = (a for a in arguments if not is_widened(self._labels, function, a))
         return any(self._are_running(losses.networks(function, a, cast=True)) for a in given)
-
-    def _is_widened(self, function: Function, node: ast.expr) -> bool:
-        """Tell whether an argument is made fp32 by hand: casts make no difference to it."""
-        if isinstance(node, ast.Name):
-            values = self._labels.values_of(function, node)
-            return bool(values) and all(isinstance(v, ast.Call) and _widens(v) for v in values)
-        return isinstance(node, ast.Call) and _widens(node)
-
-    def _is_loss(self, module: Module, func: ast.expr) -> bool:
-        name = self._project.external(module, func) or ""
-        if name.startswith(_LOSSES[0]):
-            return name not in REFUSES_CASTS
-        made = self._project.values.made_by(module, func)
-        known = bool(made) and not only_looks_up(self._project, module, func)
-        return known and all(m.startswith(_LOSSES[1]) and m not in REFUSING_LAYERS for m in made)
 
 
 def _may_run_part(module: Module, call: ast.Call, name: str) -> bool:
@@ -292,7 +281,3 @@ def _may_run_part(module: Module, call: ast.Call, name: str) -> bool:
     if isinstance(module.tree.parent(call), ast.Expr) or not all_given(call):
         return False
     return not is_housekeeping(name) and name not in _RUNS_NOTHING
-
-
-def _widens(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Attribute) and call.func.attr in ("float", "double")

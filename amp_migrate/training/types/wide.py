@@ -32,6 +32,7 @@ MODULES = frozenset(
 )
 """Modules of torch.nn that call one of these and have no weights, but for losses."""
 _FUNCTIONAL = "torch.nn.functional"
+_FIRST = frozenset({"anchor", "input", "input1", "logits", "x1"})
 
 _NUMBERS = frozenset({"bool", "float", "int", "isinstance", "len", "str"})
 _OF_NUMBERS = frozenset({"math", "pandas", "sklearn", "statistics"})
@@ -57,12 +58,17 @@ def computed(project: Project, module: Module, node: ast.AST) -> list[ast.expr]:
         return []
     package, _, name = (project.external(module, node.func) or "").rpartition(".")
     if package == _FUNCTIONAL:
-        return node.args[: 1 if name in OF_FUNCTIONAL else 0]
+        return _first(node) if name in OF_FUNCTIONAL else []
     if package:
-        return node.args if package == "torch" and name in OF_TORCH else []
+        return all_given(node) if package == "torch" and name in OF_TORCH else []
     if isinstance(node.func, ast.Attribute) and node.func.attr in OF_TORCH:
         return [] if project.callees(node) else [node.func.value]
     return []
+
+
+def _first(call: ast.Call) -> list[ast.expr]:
+    """Return the tensor that a function of torch.nn.functional is given first, which may be by name."""
+    return call.args[:1] or [k.value for k in call.keywords if k.arg in _FIRST]
 
 
 def is_sum(node: ast.AST) -> bool:

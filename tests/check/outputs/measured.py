@@ -64,7 +64,38 @@ _METERED = """    meter = Meter()
 main([])
 """
 
+_GAP = """
+
+class Gap(nn.Module):
+    def __init__(self, cosine=False):
+        super().__init__()
+        self.cosine = cosine
+
+    def forward(self, now, old):
+        if self.cosine:
+            compare = nn.CosineSimilarity()
+            return 1.0 - compare(now, old).mean()
+        compare = nn.MSELoss(reduction="none")
+        return compare(now, old).mean()
+
+
+def energy(out):
+    measure_loss = Gap()
+"""
+
 MEASURED = (
+    _training(
+        "a loss by a module that is given outputs by name",
+        f"{_GAP}    return measure_loss(old=torch.ones(4, 4), now=out)\n",
+        f"{_GAP}{_BLOCK}        return measure_loss(old=torch.ones(4, 4), now=out)\n",
+        _CALLED,
+    ),
+    _training(
+        "a function of torch that is given outputs by name",
+        f"{_ENERGY}    return F.smooth_l1_loss(target=torch.ones(4, 4), input=out)\n",
+        f"{_ENERGY}{_BLOCK}        return F.smooth_l1_loss(target=torch.ones(4, 4), input=out)\n",
+        _CALLED,
+    ),
     _training(
         "a power in a helper",
         f"{_ENERGY}    return out ** 2\n",
