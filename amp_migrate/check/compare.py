@@ -30,7 +30,7 @@ from amp_migrate.check.gradients.stuck import stuck
 from amp_migrate.check.inputs import rescaled
 from amp_migrate.check.pairs import NOTHING, Pair, lost
 from amp_migrate.check.plain import untold
-from amp_migrate.check.settings import scales
+from amp_migrate.check.settings.scales import scales
 from amp_migrate.check.statements.coming.declared import declared
 from amp_migrate.check.statements.coming.entered import entered_unseen
 from amp_migrate.check.statements.coming.foreign import foreign

@@ -12,9 +12,10 @@ from amp_migrate.check.events.labels import Does
 from amp_migrate.check.events.sides import Key, Side, changed, differs
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.facts.constants import string
-from amp_migrate.facts.paths import all_given
+from amp_migrate.facts.paths import all_given, root
 from amp_migrate.project import Function
 
+_SCALES = ("loss_scale", "scale")
 _Call = tuple[Function, ast.Call]
 _ASKED = "runs where another key is there than that of the state:"
 _NOWHERE = "loads from where nothing is saved any more:"
@@ -60,6 +61,23 @@ class Keys:
             found += held or [node]
         return found
 
+    def is_own(self, name: Key, node: ast.expr) -> bool:
+        """Tell whether what is loaded was saved before by the functions of a name, and is no file's."""
+        return any(node is call for _, call in self.calls(name, Does.SAVE))
+
+    def scales(self, name: Key) -> set[str]:
+        """Return the loss scales that the functions of a name put into a state before they load it."""
+        return {
+            ast.unparse(node.value)
+            for function, call in self.calls(name, Does.LOAD)
+            for state in all_given(call)
+            for node in function.own_nodes
+            if isinstance(node, ast.Assign) and isinstance(state, ast.Name)
+            for target in node.targets
+            if isinstance(target, ast.Subscript) and string(target.slice) in _SCALES
+            if root(target) == state.id
+        }
+
     def _every(self, does: Does) -> Iterator[_Call]:
         relevant = self._side.relevant | self._other.relevant
         for name in relevant & self._side.functions.keys():
@@ -98,7 +116,11 @@ def reloaded(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Differ
                 yield differs(function, call, f"`{ast.unparse(call)}` {_NOWHERE}")
             if asked <= was.loaded and not _asked(function, call) <= now.known:
                 yield differs(function, call, f"`{ast.unparse(call)}` {_ASKED}")
+            if was.scales(name) != now.scales(name):
+                yield differs(function, call, f"`{ast.unparse(call)}` {_LOADS}")
             for given in now.given(function, call):
+                if now.is_own(name, given) and any(was.is_own(name, node) for node in had):
+                    continue
                 anew = texts(given) - now.saved - kept if was.loaded & was.saved else frozenset()
                 if anew or _masked(given, now.known) not in masked:
                     yield differs(function, call, f"`{ast.unparse(call)}` {_LOADS}")

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 from amp_migrate.apex.sites import MARKS, Kind, Site, private
 from amp_migrate.facts.constants import number
-from amp_migrate.facts.paths import root
+from amp_migrate.facts.paths import root, walk
 from amp_migrate.flow.condition import speller
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.plan.cannot import Cannot, spoken
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.project.order import dominates
-from amp_migrate.project.reach import run_around
+from amp_migrate.project.order import dominates, inside, position
+from amp_migrate.project.reach import reachable, run_around
 from amp_migrate.training.origins.meant import meant
 
 _SCALE = (("loss_scale",), ("_loss_scale",), ("loss_scale", "()"))
@@ -95,10 +95,28 @@ def _set_behind(unit: Unit, site: Site) -> str | None:
     tree = site.module.tree
     for init in unit.of(Kind.INITIALIZE):
         if init.module is site.module and init.function is site.function:
-            close = tree.block(init.statement) is tree.block(stmt)
+            block = tree.block(stmt)
+            close = tree.block(init.statement) is block
             if close and dominates(tree, init.statement, stmt) and isinstance(stmt, ast.Assign):
-                return tree.segment(stmt.value)
+                between = block[position(tree, init.statement) + 1 : position(tree, stmt)]
+                return None if _moves_scale(unit, site, between) else tree.segment(stmt.value)
     return None
+
+
+def _moves_scale(unit: Unit, site: Site, stmts: list[ast.stmt]) -> bool:
+    """Tell whether some statements load a state of Apex, scale a loss, or save what the loss scale is by then."""
+    moving = [
+        other
+        for other in unit.of(Kind.LOAD_STATE_DICT, Kind.SCALE_LOSS, Kind.STATE_DICT)
+        if other is not site
+    ]
+    holders = {other.function for other in moving}
+    tree, nodes = site.module.tree, [node for stmt in stmts for node in walk(stmt)]
+    run = (f for n in nodes if isinstance(n, ast.Call) for f in unit.project.callees(n))
+    here = [other.node for other in moving if other.module is site.module]
+    return any(inside(tree, node, stmt) for node in here for stmt in stmts) or any(
+        not holders.isdisjoint(reachable(unit.project, function)) for function in run
+    )
 
 
 def refuse_moved_by_hand(unit: Unit) -> None:

@@ -41,6 +41,7 @@ from amp_migrate.rules.carrying.resume import conversion
 from amp_migrate.rules.carrying.state_keys import StateKeys, keyword_of, native_key, state_keys
 from amp_migrate.rules.carrying.state_read import StateRead, state_reads
 from amp_migrate.scaler.routes.carriers import Passed
+from amp_migrate.training.bindings import values_of
 
 RULE = Rule("AMP108", "checkpoints carry the GradScaler's state", Safety.FAITHFUL)
 
@@ -88,7 +89,7 @@ def _reads(context: Context, reads: list[StateRead]) -> Iterator[Decision]:
             on = all(creation.scales.value is True for creation in context.creations.values())
             segment = read.module.tree.segment
             key = "'scale'" if segment(read.node).endswith("']") else '"scale"'
-            entry = f"[{key}]" if on else f".get({key}, 1.0)"  # off, it has no state
+            entry = f"[{key}]" if on or read.sets else f".get({key}, 1.0)"  # off, it has no state
             text = segment(read.owner) + entry
         edit = ReplaceExpression(read.module.tree.span(read.node), text)
         status = Status.MIGRATED if read.direct else Status.ROUTINE
@@ -97,7 +98,7 @@ def _reads(context: Context, reads: list[StateRead]) -> Iterator[Decision]:
 
 def _old_checkpoints(context: Context, keys: StateKeys) -> Iterator[Decision]:
     loads = list(context.unit.of(Kind.LOAD_STATE_DICT))
-    loads = [site for site in loads if not is_described(site)]
+    loads = [site for site in loads if not (is_described(site) or _is_own(context, site))]
     loads += [
         passed.site for passed in context.unit.home.carriers.passed if _loads(context, passed)
     ]
@@ -109,6 +110,16 @@ def _old_checkpoints(context: Context, keys: StateKeys) -> Iterator[Decision]:
             message += "; the key stays, as not all that is saved and loaded can be followed"
             advice = "convert them once: amp-migrate convert-checkpoint --new-key amp old.pt new.pt"
         yield decision(RULE, Status.NOTE, site.module, site.node, message, advice=advice)
+
+
+def _is_own(context: Context, site: Site) -> bool:
+    """Tell whether a call loads what the program itself saved just before, which no file holds."""
+    given = site.call.args[0] if site.call.args else None
+    saved = {other.node for other in context.unit.of(Kind.STATE_DICT)}
+    if not isinstance(given, ast.Name):
+        return given in saved
+    values = list(values_of(site.module, given))
+    return bool(values) and saved.issuperset(values)
 
 
 def _loads(context: Context, passed: Passed) -> bool:

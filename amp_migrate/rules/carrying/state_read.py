@@ -1,4 +1,4 @@
-"""What a program reads out of the state of Apex: ``amp.state_dict()["loss_scaler0"]["loss_scale"]``."""
+"""What a program reads out of the state of Apex, or sets in it: ``amp.state_dict()["loss_scaler0"]["loss_scale"]``."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from amp_migrate.project import Module
 
 _SCALER = re.compile(r"loss_scaler\d+")
 _SCALE = "loss_scale"
+_FIRST = "loss_scaler0"  # that of a GradScaler, which scales all losses
 _LOOKS = frozenset({"items", "values", "keys", "get", "pop"})
 
 
@@ -23,7 +24,7 @@ class StateRead:
     """A read of what Apex keeps of its loss scalers, out of what `site` returned.
 
     `site` is None where the state comes from elsewhere, as from a file. `direct` tells that the call itself is read,
-    `scale` that the loss scale is.
+    `scale` that the loss scale is, and `sets` that it is set there.
     """
 
     module: Module
@@ -32,6 +33,7 @@ class StateRead:
     direct: bool
     scale: bool
     owner: ast.expr
+    sets: bool = False
 
 
 def state_reads(unit: Unit, sites: Iterable[Site]) -> Iterator[StateRead]:
@@ -52,6 +54,9 @@ def state_reads(unit: Unit, sites: Iterable[Site]) -> Iterator[StateRead]:
             if _SCALER.fullmatch(key) and _is_scale(inner, whole):
                 assert isinstance(inner, ast.Subscript)
                 yield StateRead(module, inner, site, direct, True, node.value)
+            elif key == _FIRST and site is not None and _sets_scale(module, inner, whole):
+                assert isinstance(inner, ast.Subscript)
+                yield StateRead(module, inner, site, direct, not direct, node.value, sets=True)
             else:
                 yield StateRead(module, whole, site, direct, False, node.value)
 
@@ -80,6 +85,16 @@ def _is_scale(node: ast.AST | None, scaler: ast.expr) -> bool:
         and node.value is scaler
         and isinstance(node.ctx, ast.Load)
         and string(node.slice) == _SCALE
+    )
+
+
+def _sets_scale(module: Module, node: ast.AST | None, scaler: ast.expr) -> bool:
+    return (
+        isinstance(node, ast.Subscript)
+        and node.value is scaler
+        and isinstance(node.ctx, ast.Store)
+        and string(node.slice) == _SCALE
+        and isinstance(module.tree.parent(node), ast.Assign)
     )
 
 

@@ -73,7 +73,148 @@ _FILES_AFTER = """
         scaler.step(optimizer)
         scaler.update(128.0)
 """
+_LOADED_BEFORE = """
+    # file: train.py
+    import torch
+    from apex import amp
+
+    def resume(path, net):
+        state = torch.load(path)
+        net.load_state_dict(state["net"])
+        amp.load_state_dict(state["amp"])
+
+    def train(net, optimizer, loader, path):
+        net, optimizer = amp.initialize(net, optimizer, opt_level="O1")
+        if path is not None:
+            resume(path, net)
+        amp._amp_state.loss_scalers[0]._loss_scale = 2.0**12
+        for x in loader:
+            optimizer.zero_grad()
+            loss = net(x).pow(2).mean()
+            with amp.scale_loss(loss, optimizer) as scaled_loss:
+                scaled_loss.backward()
+            optimizer.step()
+"""
+_LOADED_AFTER = """
+    # file: train.py
+    import torch
+
+    def resume(path, net, scaler):
+        state = torch.load(path)
+        net.load_state_dict(state["net"])
+        scaler.load_state_dict(state["amp"])
+
+    def train(net, optimizer, loader, path):
+        scaler = torch.cuda.amp.GradScaler()
+        if path is not None:
+            resume(path, net, scaler)
+        scaler.load_state_dict({**scaler.state_dict(), "scale": float(2.0**12)})
+        for x in loader:
+            optimizer.zero_grad()
+            with torch.cuda.amp.autocast():
+                loss = net(x).pow(2).mean()
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+"""
+_SET = '    scaler.load_state_dict({**scaler.state_dict(), "scale": float(2.0**12)})\n'
+_TWICE_BEFORE = """
+    # file: train.py
+    import torch
+    from apex import amp
+
+    def fit(net, optimizer, loader):
+        for x in loader:
+            optimizer.zero_grad()
+            loss = net(x).pow(2).mean()
+            with amp.scale_loss(loss, optimizer) as scaled_loss:
+                scaled_loss.backward()
+            optimizer.step()
+
+    def train(net, optimizer, loader):
+        net, optimizer = amp.initialize(net, optimizer, opt_level="O1")
+        fit(net, optimizer, loader)
+        amp._amp_state.loss_scalers[0]._loss_scale = 2.0**10
+        fit(net, optimizer, loader)
+"""
+_TWICE_AFTER = """
+    # file: train.py
+    import torch
+
+    def fit(net, optimizer, loader, scaler):
+        for x in loader:
+            optimizer.zero_grad()
+            with torch.cuda.amp.autocast():
+                loss = net(x).pow(2).mean()
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+
+    def train(net, optimizer, loader):
+        scaler = torch.cuda.amp.GradScaler()
+        fit(net, optimizer, loader, scaler)
+        scaler.update(float(2.0**10))
+        fit(net, optimizer, loader, scaler)
+"""
+_IN_STATE = """import torch
+{imports}
+
+def train(net, optimizer, loader, path, first=256.0):
+    {made}
+    state = {amp}.state_dict()
+    state{key} = first
+    {amp}.load_state_dict(state)
+    for x in loader:
+        optimizer.zero_grad()
+        {loss}
+        {step}
+"""
+_STATE_BEFORE = {
+    "imports": "from apex import amp\n",
+    "made": 'net, optimizer = amp.initialize(net, optimizer, opt_level="O1")',
+    "amp": "amp",
+    "key": '["loss_scaler0"]["loss_scale"]',
+    "loss": "loss = net(x).pow(2).mean()",
+    "step": "with amp.scale_loss(loss, optimizer) as scaled:\n            scaled.backward()\n        optimizer.step()",
+}
+_STATE_AFTER = {
+    "imports": "",
+    "made": "scaler = torch.cuda.amp.GradScaler()",
+    "amp": "scaler",
+    "key": '["scale"]',
+    "loss": "with torch.cuda.amp.autocast():\n            loss = net(x).pow(2).mean()",
+    "step": "scaler.scale(loss).backward()\n        scaler.step(optimizer)\n        scaler.update()",
+}
+_PUT = '    state["scale"] = first\n'
 SCALES_IN_DICTS = (
+    Training(
+        "a scale that is set behind what is loaded",
+        files(_LOADED_BEFORE),
+        files(_LOADED_AFTER),
+        {"from the start": ((_SET, ""), ("GradScaler()", "GradScaler(init_scale=2.0**12)"))},
+    ),
+    Training(
+        "a scale that is set between two trainings",
+        files(_TWICE_BEFORE),
+        files(_TWICE_AFTER),
+        {
+            "from the start": (
+                ("    scaler.update(float(2.0**10))\n", ""),
+                ("GradScaler()", "GradScaler(init_scale=2.0**10)"),
+            )
+        },
+    ),
+    Training(
+        "a scale that is set in the state",
+        {"train.py": _IN_STATE.format(**_STATE_BEFORE)},
+        {"train.py": _IN_STATE.format(**_STATE_AFTER)},
+        {
+            "left out": ((_PUT, ""),),
+            "another one": ((_PUT, _PUT.replace("first", "2.0")),),
+            "another state": (("load_state_dict(state)", "load_state_dict(torch.load(path))"),),
+        },
+        claims=(("AMP108", "train.py", 8),),
+    ),
     Training(
         "a lower bound in a dictionary that nothing changes",
         files(_BEFORE),

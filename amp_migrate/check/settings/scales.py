@@ -11,6 +11,7 @@ from amp_migrate.check.apex.given import POSITIONS, stated
 from amp_migrate.check.events.claims import BOUNDS, STEPS, Claims
 from amp_migrate.check.events.sides import Key, Side, differs, key
 from amp_migrate.check.events.traces import Difference
+from amp_migrate.check.settings.late import late
 from amp_migrate.facts.constants import filled, is_none, number
 from amp_migrate.facts.paths import argument
 from amp_migrate.facts.tree import Tree
@@ -55,6 +56,7 @@ def scales(
                     f"{name}={ast.unparse(value)} of amp.initialize is not set in the GradScaler:"
                 )
                 yield differs(item.function, item.call, text, gone=True)
+    yield from late(old, new, every)
     yield from _added(old, new, every)
     yield from _set(old, new, every)
     yield from _intervals(old, new)
