@@ -18,7 +18,7 @@ from amp_migrate.autocast.evaluated.inference import (
 from amp_migrate.autocast.evaluated.inside import only_inside
 from amp_migrate.autocast.regions import merged, within
 from amp_migrate.autocast.reloads import reloads
-from amp_migrate.project import CallSite, Function
+from amp_migrate.project import CallSite, Function, Project
 from amp_migrate.project.reach import reached_by
 from amp_migrate.rules.autocast.programs import serves_others
 from amp_migrate.rules.base import Context
@@ -165,11 +165,17 @@ class _Upwards:
             unit = self._context.unit
             self._calls[function] = [
                 (call, _calling(self._context, call))
-                for call in unit.project.callers(function)
+                for call in _running(unit.project, function)
                 if self._context.casts.runs(call.function) and call.call not in self._disabled.calls
                 if not runs_before_apex(unit, call.function, call.call)
             ]
         return self._calls[function]
+
+
+def _running(project: Project, function: Function) -> list[CallSite]:
+    """Return the calls that run a function; of those that make partial objects of it, the calls of these."""
+    sites, partly = project.callers(function), [site for site, _ in project.completions(function)]
+    return [site for site in sites if not (partly and site.partial)] + partly
 
 
 def _runs_without_apex(context: Context, region: Region) -> bool:
@@ -185,7 +191,9 @@ def _calling(context: Context, call: CallSite) -> Region | None:
     """
     module = call.function.module
     stmt = module.tree.statement(call.call)
-    if not isinstance(stmt, ast.Expr | ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Return):
+    if call.partial or not isinstance(
+        stmt, ast.Expr | ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Return
+    ):
         return None
     if call.call in context.unit.gone or context.unit.trains(module, stmt):
         return None

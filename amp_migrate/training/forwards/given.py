@@ -13,7 +13,7 @@ from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.training.beliefs import METHODS_WITHOUT_CASTS
 from amp_migrate.training.bindings import returned, values_of
 from amp_migrate.training.forwards.forwards import makes_module
-from amp_migrate.training.forwards.holders import makes_copy
+from amp_migrate.training.forwards.holders import is_partial, makes_copy
 from amp_migrate.training.objects import Objects
 from amp_migrate.values.objects import Instance, Made
 from amp_migrate.values.wrappers import SELF_METHODS
@@ -123,6 +123,8 @@ class Given:
         name = self._project.external(module, call.func)
         if name is None:
             return self._is_of_object(module, call)
+        if is_partial(self._project, module, call):
+            return False
         if makes_module(name):
             return name.rpartition(".")[2] in _HOLDERS
         return not name.startswith(("torch.", "apex.", "numpy."))

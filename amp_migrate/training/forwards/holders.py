@@ -11,8 +11,10 @@ from amp_migrate.facts.paths import all_given, is_place, tail
 from amp_migrate.project import Module, Project
 from amp_migrate.project.once import once
 from amp_migrate.training.beliefs import COPIES, MAKES_EVALUATOR
+from amp_migrate.training.forwards.classes import is_of_network
 from amp_migrate.training.forwards.forwards import makes_module
 from amp_migrate.training.forwards.unseen import evaluates_own
+from amp_migrate.values.objects import Partial
 
 _CALLS = frozenset({"__call__", "forward"})
 # Methods that of all that is called as a function networks alone have, by how many arguments they may get.
@@ -65,6 +67,8 @@ def _out_of_sight(project: Project) -> dict[Module, list[tuple[ast.Call, list[as
         if not project.callees(call) and not project.constructed(call):
             if copies_later(project, module, call):
                 continue
+            if is_partial(project, module, call):
+                continue  # what that runs of a network is followed in its function
             if given := list(_given(call)):
                 found.setdefault(module, []).append((call, given))
     return found
@@ -93,6 +97,14 @@ def used_as_networks(project: Project, values: Holding) -> frozenset[int]:
         if isinstance(call.func, ast.Attribute) and call.func.attr in _OF_NETWORKS
         if len(all_given(call)) <= _OF_NETWORKS[call.func.attr]
         for group in values.groups(module, call.func.value)
+    )
+
+
+def is_partial(project: Project, module: Module, call: ast.Call) -> bool:
+    """Tell whether a call makes a partial object of a function of the project that is no method of a network."""
+    return any(
+        isinstance(fact, Partial) and not is_of_network(fact.function)
+        for fact in project.values.facts(module, call)
     )
 
 
