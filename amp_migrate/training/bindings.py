@@ -10,7 +10,7 @@ from amp_migrate.facts.below import every, with_parts
 from amp_migrate.facts.paths import YIELDS, argument, arguments_of, is_super, tail, walk
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS, RUNS_FIRST
+from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS, RUNS_FIRST, SHAPE_OF_GRADIENT
 
 _TESTS = (ast.BoolOp, ast.Compare, ast.UnaryOp, ast.Name, ast.Attribute, ast.Subscript)
 _INITIALIZE = frozenset({"apex.amp.initialize", "apex.amp.frontend.initialize"})
@@ -196,11 +196,17 @@ def _taker(module: Module, binding: ast.AST) -> ast.AST | None:
 
 
 def bases(module: Module, node: ast.AST, seen: set[ast.AST]) -> Iterator[ast.expr]:
-    """Yield what hands out parameters in an expression, or in what its names were assigned."""
+    """Yield what hands out parameters in an expression, or in what its names were assigned.
+
+    What is only asked of a parameter, as its device, hands out none.
+    """
     for part in every(node):
         if part in seen:
             continue
         seen.add(part)
+        if isinstance(part, ast.Attribute) and part.attr in SHAPE_OF_GRADIENT:
+            seen.update(every(part.value))
+            continue
         if isinstance(part, ast.Attribute) and part.attr in HAND_OUT_PARAMETERS:
             yield part.value
         elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):

@@ -39,7 +39,11 @@ class Enabled:
         return self._truth(function, self._settled(function, node), self._known, frozenset())
 
     def reached(self, function: Function, node: ast.AST) -> bool:
-        """Tell whether the branches around a node may be taken."""
+        """Tell whether the branches around a node may be taken, and some path leads to it."""
+        graph = self._program.graph(function)
+        points = graph.at(node)
+        if points and not any(map(graph.order().reachable, points)):
+            return False
         known = self._holding(self._known, function)
         for test, truth in guards(function, node):
             found = evaluate(test, known)
