@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from amp_migrate.apex.sites import HANDED_ON, Site
@@ -53,6 +53,8 @@ def emptied(project: Project, site: Site, target: ast.Attribute) -> list[Empty]:
         for part, value in parts_of(node)
         if is_none(value) and isinstance(part, ast.Attribute) and part.attr == target.attr
     ]
+    owners = _owners(project, site, target)
+    found = [e for e in found if not _is_of_another(project, e.function, e.target, owners)]
     if not found:
         return []
     owner = found[0].function.cls
@@ -60,7 +62,7 @@ def emptied(project: Project, site: Site, target: ast.Attribute) -> list[Empty]:
         owner is not None
         and all(_in_constructor(empty, family(owner), site) for empty in found)
         and _is_object_of(project, site, target, family(owner))
-        and _only_asked(project, target.attr, found, family(owner))
+        and _only_asked(project, target.attr, found, owners, family(owner))
     ):
         return found
     raise asked_otherwise(found[0].function.module, found[0].statement, found[0].target)
@@ -192,13 +194,26 @@ def _on_self(function: Function, node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and function.is_receiver(node.value)
 
 
+def _owners(project: Project, site: Site, target: ast.Attribute) -> list[Class]:
+    """Return the classes of the object in which amp is stored, as far as they are known."""
+    if site.function.cls is not None and _on_self(site.function, target):
+        return [site.function.cls]
+    return list(project.instance_classes(site.module, target.value))
+
+
 def _is_object_of(
     project: Project, site: Site, target: ast.Attribute, relatives: list[Class]
 ) -> bool:
-    if site.function.cls in relatives and _on_self(site.function, target):
-        return True
-    classes = project.instance_classes(site.module, target.value)
+    classes = _owners(project, site, target)
     return bool(classes) and all(cls in relatives for cls in classes)
+
+
+def _is_of_another(
+    project: Project, function: Function, node: ast.expr, owners: Iterable[Class]
+) -> bool:
+    """Tell whether an attribute is one of an object whose class is no relative of some classes."""
+    own, related = function.cls, {relative for owner in owners for relative in family(owner)}
+    return bool(related) and own is not None and own not in related and _on_self(function, node)
 
 
 def _is_of(
@@ -212,7 +227,9 @@ def _is_of(
     return held and all(cls in relatives for cls in classes)
 
 
-def _only_asked(project: Project, attr: str, found: list[Empty], relatives: list[Class]) -> bool:
+def _only_asked(
+    project: Project, attr: str, found: list[Empty], owners: list[Class], relatives: list[Class]
+) -> bool:
     """Tell whether the attribute is only used for amp, tested, or handed on, where its object surely is one of the class."""
     empties = {empty.target for empty in found}
     for module in project.modules.values():
@@ -221,6 +238,8 @@ def _only_asked(project: Project, attr: str, found: list[Empty], relatives: list
         for node in module.tree.attributes(attr):
             up = module.tree.parents[node]
             function = project.function_of(module, node)
+            if _is_of_another(project, function, node, owners):
+                continue
             if not isinstance(node.ctx, ast.Load):
                 if not gets_amp(project, module, node) and node not in empties:
                     return False
