@@ -47,8 +47,29 @@ class Outside:
         return function in self._around or function in self._outside
 
     def is_other(self, function: Function, node: ast.AST) -> bool:
-        """Tell whether a call runs a network that multiplies and that Apex was not given, and is no part of one."""
-        return self.holds(function) and node in self._others and function not in self._aside
+        """Tell whether a call runs a network that multiplies and that Apex was not given, and is no part of one.
+
+        A method of one may be handed others.
+        """
+        if node not in self._others or function in self._aside:
+            return False
+        assert isinstance(node, ast.Call)
+        return self.holds(function) or self._is_handed(function, node.func, set())
+
+    def _is_handed(
+        self, function: Function, node: ast.expr, seen: set[tuple[Function, str]]
+    ) -> bool:
+        """Tell whether a parameter only gets what comes from outside of the networks that are initialized."""
+        if not isinstance(node, ast.Name) or node.id not in function.parameters.names:
+            return False
+        if self._in_halves or (function, node.id) in seen:
+            return False
+        seen.add((function, node.id))
+        received = self._project.received(function, node.id)
+        given = [(got.function, got.node) for got in received if got.node is not None]
+        return bool(given) and all(
+            self.holds(where) or self._is_handed(where, value, seen) for where, value in given
+        )
 
     def is_own(self, function: Function) -> bool:
         """Tell whether nothing but the regions runs a function."""
