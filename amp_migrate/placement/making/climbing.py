@@ -65,7 +65,8 @@ def climb(
             if function.node is None and _called_behind(unit, site, found.top, uses):
                 break
             alike = not any(uses_of(test.test) & defs(holder) for test, _ in found.within)
-            if carried and alike and _runs_behind(unit, function, found.top):
+            kept = carried or (unit.home.is_attribute(function) and _leads_to_all(unit, function))
+            if kept and alike and _runs_behind(unit, function, found.top):
                 break
             raise _not_on_every_way(site)
         elif isinstance(holder, Loop) and not any(inside(tree, use, holder) for use in uses):
@@ -122,6 +123,19 @@ def _runs_behind(unit: Unit, function: Function, top: ast.stmt) -> bool:
     own = [use for use in unit.home.users.get(function, []) if use is not top]
     tree = function.module.tree
     return bool(running) and all(reaches(tree, top, node) for node in [*running, *own])
+
+
+def _leads_to_all(unit: Unit, function: Function) -> bool:
+    """Tell whether nothing but a function leads to what needs the scaler that it makes."""
+    users = set(unit.home.users) - {function}
+    above = closure(users, lambda f: () if f is function else _holders(unit, f))
+    for user in (f for f in above if f is not function):
+        calls = unit.project.callers(user)
+        if not calls or any(call.function.node is None for call in calls):
+            return False
+        if any(unit.project.escapes(user)):
+            return False
+    return True
 
 
 def _called_behind(unit: Unit, site: Site, top: ast.stmt, uses: list[ast.AST]) -> bool:
