@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.facts.constants import string
+from amp_migrate.facts.paths import argument
 from amp_migrate.older.found import Found, Groups
 from amp_migrate.older.sheet import ALONE, Sheet
 from amp_migrate.plan.cannot import Unwritable
@@ -12,6 +14,8 @@ from amp_migrate.project import Function, Module
 from amp_migrate.project.order import dominates
 from amp_migrate.training.forwards.forwards import Forwards
 from amp_migrate.training.steppers import may_train
+
+_O1 = ast.Constant("O1")
 
 
 def cast_by(sheet: Sheet, call: ast.Call, handles: Groups, found: Found) -> list[str]:
@@ -37,6 +41,24 @@ def cast_by(sheet: Sheet, call: ast.Call, handles: Groups, found: Found) -> list
     if not sheet.tree.stands_alone(statement):
         raise Unwritable(module, statement, "the statement shares its lines with others", ALONE)
     return networks
+
+
+def casts_again(sheet: Sheet, call: ast.Call, handles: Groups, found: Found) -> bool:
+    """Tell whether a call of `amp.init` only patches what an `amp.initialize` with O1 that always runs before has patched."""
+    module, project = sheet.module, found.project
+    statement, function = module.tree.statement(call), project.function_of(module, call)
+    if call.args or any(k.arg != "enabled" for k in call.keywords) or _is_read(found, handles):
+        return False
+    if not isinstance(statement, ast.Expr | ast.Assign) or statement.value is not call:
+        return False
+    return sheet.tree.stands_alone(statement) and any(
+        project.apex(module, other.func) == "apex.amp.initialize"
+        and argument(other, "enabled", 2) is None
+        and string(argument(other, "opt_level", 3) or _O1) == _O1.value
+        and not any(k.arg is None for k in other.keywords)
+        and dominates(module.tree, module.tree.statement(other), statement)
+        for other in function.calls
+    )
 
 
 def _is_read(found: Found, handles: Groups) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from amp_migrate.facts.constants import is_true
 from amp_migrate.facts.paths import path, root, tail
 from amp_migrate.facts.stand_ins import ALIAS
-from amp_migrate.older.alone import cast_by
+from amp_migrate.older.alone import cast_by, casts_again
 from amp_migrate.older.found import Found, Groups
 from amp_migrate.older.sheet import Sheet, Sheets, lines_of
 from amp_migrate.older.words import HANDLE, Words
@@ -76,8 +76,12 @@ class Handle:
 
 
 def _alone(handle: Handle, found: Found, enabled: ast.expr | None) -> None:
-    """Write a handle that wraps nothing as the initialize of networks that only run."""
+    """Write a handle that wraps nothing as the initialize of networks that only run, or drop it behind one that trains."""
     sheet = handle.sheets[handle.module]
+    if enabled is None and casts_again(sheet, handle.call, handle.handles, found):
+        sheet.say(handle.call, "amp.initialize casts already, and this goes", code="AMP102")
+        sheet.drop(sheet.tree.statement(handle.call))
+        return
     networks = cast_by(sheet, handle.call, handle.handles, found)
     more = f"enabled={sheet.text(enabled)}, " if enabled is not None else ""
     target = ", ".join(networks)
