@@ -37,9 +37,9 @@ from amp_migrate.placement.backwards.freezing import frozen_later
 from amp_migrate.plan.model import Decision, ReplaceExpression, Status
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
 from amp_migrate.rules.rest.found.calls import arguments, call_of, call_text, is_constant
-from amp_migrate.rules.rest.found.chosen import Chosen, chosen
+from amp_migrate.rules.rest.found.chosen import Chosen, chosen, defaults
 from amp_migrate.rules.rest.found.derived import constructions, derived
-from amp_migrate.rules.rest.found.device import allows_unused, device
+from amp_migrate.rules.rest.found.device import allows_unused
 from amp_migrate.rules.rest.found.reduced import switched
 from amp_migrate.rules.rest.found.type_names import doubled, only_names_type
 from amp_migrate.rules.rest.found.uses import (
@@ -293,8 +293,7 @@ def _written(
     for name, value in own.items():
         yield f"{name}={segment(value)}"
     if not own:
-        yield f"device_ids=[{device(context.project, site.module, call)}]"
-        yield "broadcast_buffers=False"
+        yield from defaults(context, site, call, TORCH)
     where = (context.project, site.module, call)
     if "find_unused_parameters" not in own and (frozen_later(*where) or allows_unused(*where)):
         yield "find_unused_parameters=True"

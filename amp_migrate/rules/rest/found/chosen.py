@@ -9,7 +9,7 @@ from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.paths import bottom, path
 from amp_migrate.placement.backwards.freezing import frozen_later
 from amp_migrate.rules.base import FileContext
-from amp_migrate.rules.rest.found.device import stays
+from amp_migrate.rules.rest.found.device import device, stays
 from amp_migrate.rules.rest.found.type_names import mentions, names_type
 from amp_migrate.rules.rest.found.uses import Native, is_skipped, is_variable, origin
 
@@ -51,6 +51,48 @@ def chosen(context: FileContext, site: Site, native: Native) -> Chosen | None:
         return None
     means_apex = (apex is node.body) is not negated
     return Chosen(node, other, f"not {flag}" if means_apex else f"bool({flag})")
+
+
+def defaults(context: FileContext, site: Site, call: ast.Call, native: Native) -> list[str]:
+    """Return what torch's class is given to do as Apex's did, where a call gives it nothing but the network.
+
+    A call that torch's class reaches as well, by an import in the other arm of a test, is for that as it was.
+    """
+    arm = _arm(context, site, call, native)
+    if arm is None:
+        return [
+            f"device_ids=[{device(context.project, site.module, call)}]",
+            "broadcast_buffers=False",
+        ]
+    test, negated = _asked(arm.test)
+    flag = path(test)
+    if flag is None or not _same_flag(context, test, call.func):
+        return []
+    means_apex = (_holds(site, arm.body)) is not negated
+    return [f"broadcast_buffers={f'not {flag}' if means_apex else f'bool({flag})'}"]
+
+
+def _arm(context: FileContext, site: Site, call: ast.Call, native: Native) -> ast.If | None:
+    """Return the test that chooses which class a name is imported as, where a call stands behind both imports."""
+    alias, tree = origin(site), site.module.tree
+    test = tree.holder(tree.statement(alias)) if alias is not None else None
+    if alias is None or not isinstance(test, ast.If) or test in tree.ancestors(call):
+        return None
+    other = test.orelse if _holds(site, test.body) else test.body
+    names = {
+        f"{stmt.module}.{a.name}": a.asname or a.name
+        for stmt in other
+        if isinstance(stmt, ast.ImportFrom)
+        for a in stmt.names
+    }
+    known = (names.get(dotted) for dotted in (native.dotted, *native.also))
+    return test if (alias.asname or alias.name) in known else None
+
+
+def _holds(site: Site, block: list[ast.stmt]) -> bool:
+    """Tell whether the import of a use stands in a block."""
+    alias = origin(site)
+    return alias is not None and site.module.tree.statement(alias) in block
 
 
 def _asked(test: ast.expr) -> tuple[ast.expr, bool]:
