@@ -33,6 +33,7 @@ from amp_migrate.rewrite.blocks.statements import Statements
 from amp_migrate.rewrite.errors import EditError
 from amp_migrate.rewrite.index import Addition, Index, build_index
 from amp_migrate.rewrite.locate import Line
+from amp_migrate.rewrite.nested import joined
 from amp_migrate.rewrite.parts.arguments import (
     add_argument,
     add_with_item,
@@ -60,7 +61,7 @@ def rewrite(text: str, edits: Iterable[Edit]) -> str:
     Raises `EditError` for an edit that fits no place or that another edit contradicts, and where
     LibCST cannot read the file.
     """
-    listed = list(edits)
+    listed = joined(text, list(edits))
     if not listed:
         return text
     try:

@@ -111,6 +111,27 @@ def test_parentheses(before: str, old: str, text: str, after: str) -> None:
     assert applied(before, lambda p: [ReplaceExpression(p.expression(old), text)]) == after
 
 
+@pytest.mark.parametrize(
+    ("before", "edits", "after"),
+    [
+        ("return f(a), b", [("f(a)", "g(a)"), ("f(a), b", "f(a), b, c")], "return g(a), b, c"),
+        ("y = not a + b", [("a", "c or d"), ("a + b", "a + b - 1")], "y = not (c or d) + b - 1"),
+        (
+            "y = f(g(h), 1)",
+            [("f(g(h), 1)", "k(f(g(h), 1))"), ("h", "i"), ("g(h)", "j(g(h))")],
+            "y = k(f(j(g(i)), 1))",
+        ),
+    ],
+)
+def test_inside_of_what_keeps_it(before: str, edits: list[tuple[str, str]], after: str) -> None:
+    """An expression inside of one that grows is replaced there too."""
+    text = f"def m():\n    {before}\n"
+
+    found = applied(text, lambda p: [ReplaceExpression(p.expression(o), n) for o, n in edits])
+
+    assert found == text.replace(before, after)
+
+
 def test_decorated_method_deep_inside() -> None:
     """A decorator of a method that is the first statement of its class is found."""
     before = "class A:\n    @x.y\n    # why\n    def f(self): pass\n"
