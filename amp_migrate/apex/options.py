@@ -9,14 +9,13 @@ from dataclasses import dataclass, field
 from amp_migrate.apex.choices import dynamic_unless_one
 from amp_migrate.apex.levels import ALL, chosen, possible
 from amp_migrate.apex.sites import Site
-from amp_migrate.apex.unpacked.entries import entries
+from amp_migrate.apex.unpacked.asked import NONE, remark, unpacked
 from amp_migrate.apex.unpacked.writes import Entries, at_run_time
 from amp_migrate.facts.constants import filled, is_false, is_none, is_true, number
-from amp_migrate.facts.paths import is_place, path
+from amp_migrate.facts.paths import path
 from amp_migrate.flow.condition import FALSE, TRUE, Condition, conjunction, negate, speller
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Project
-from amp_migrate.values.unwritten import is_out_of_sight
 
 Spell = Callable[[ast.expr], str]
 Constant = Callable[[ast.expr], ast.Constant | None]
@@ -91,7 +90,7 @@ def read(project: Project, site: Site, constant: Constant) -> Options:
 
     `constant` gives the constant that a name always stands for.
     """
-    named, unpacked = arguments(site.call)
+    named, mappings = arguments(site.call)
     if any(isinstance(node, ast.Starred) for node in site.call.args) or "models" not in named:
         raise Cannot(
             "AMP909",
@@ -99,12 +98,12 @@ def read(project: Project, site: Site, constant: Constant) -> Options:
             "the arguments of amp.initialize are unpacked here, and cannot be read",
             "write out the arguments of amp.initialize, then run again",
         )
-    segment, unread = speller(site.module.tree), ""
-    for mapping in unpacked:
-        held = _unpacked(project, site, mapping, segment)
-        unread = unread if held is not None else segment(mapping)
-        asked: Entries = {"opt_level": at_run_time(mapping, "opt_level")}
-        named = {**named, **held} if held is not None else {**asked, **named}
+    segment, unread = speller(site.module.tree), NONE
+    for mapping in mappings:
+        held, asked = unpacked(project, site, mapping, PARAMETERS[2:])
+        unread = unread if held is not None else (segment(mapping), asked)
+        later: Entries = {key: at_run_time(mapping, key) for key in asked}
+        named = {**named, **held} if held is not None else {**later, **named}
     wanted = named.get("opt_level")
     local = isinstance(wanted, ast.Name) and site.module.scopes.is_local(wanted)
     known = constant(wanted) or chosen(site.module, wanted) if local and wanted else None
@@ -122,10 +121,8 @@ def read(project: Project, site: Site, constant: Constant) -> Options:
     options.levels = frozenset() if alone else _levels(site, named.get("opt_level"), level)
     _cast_model_type(site, named.get("cast_model_type"), options.levels, segment)
     _remarks(options, named, options.levels)
-    if unread:
-        options.remarks.append(
-            f"of `{unread}` only opt_level is read: give GradScaler what else it may hold, as enabled or loss_scale"
-        )
+    if unread[0]:
+        options.remarks.append(remark(*unread))
     return options
 
 
@@ -169,23 +166,6 @@ def _is_empty(node: ast.expr) -> bool:
 
 def _is_type(node: ast.expr, *names: str) -> bool:
     return (path(node) or "").rpartition(".")[2] in names
-
-
-def _unpacked(project: Project, site: Site, mapping: ast.expr, segment: Spell) -> Entries | None:
-    """Return the arguments that an initialize unpacks from a mapping; None where it can only be asked at run time."""
-    held = entries(project, site.module, mapping, site.call)
-    if held is not None and set(held) <= set(PARAMETERS[2:]):
-        return held
-    modules = project.modules.values()
-    if held is None and is_place(mapping):
-        if is_out_of_sight(project.values, modules, site.module, mapping):
-            return None
-    raise Cannot(
-        "AMP909",
-        *site.at,
-        f"amp.initialize takes its options from `{segment(mapping)}`, and not all that it holds can be read here",
-        "write the options into the call of amp.initialize, or into one dictionary above it, then run again",
-    )
 
 
 def _level(node: ast.expr | None, segment: Spell) -> tuple[str | None, Condition]:

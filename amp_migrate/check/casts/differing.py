@@ -18,11 +18,12 @@ from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.faults import Place, Trouble
 
-CAST, UNCAST, SWITCHED, NATIVE = (
+CAST, UNCAST, SWITCHED, NATIVE, NARROWED = (
     "is cast, which Apex did not do:",
     "is not cast, which Apex did:",
     "is cast while a flag is set that may change later, and Apex stays on:",
     "is not cast in runs without Apex, which native AMP did:",
+    "turned native casts on, and nothing does where it did:",
 )
 
 UNKNOWN: States = frozenset({None})
@@ -33,6 +34,7 @@ _TROUBLES = {
     CAST: Trouble.CASTS_ADDED,
     SWITCHED: Trouble.CASTS_MISSING,
     NATIVE: Trouble.CASTS_MISSING,
+    NARROWED: Trouble.CASTS_MISSING,
 }
 Where = tuple[Key, str]
 """A function, and the text of a call in it."""

@@ -81,6 +81,7 @@ class Forwards:
             yield from self._scalers.outlasting(item, self._written, self.new)
         yield from self._scalers.going_on(anew, self._written)
         yield from self._elsewhere()
+        yield from self._kept.narrowed(self.claims)
         yield from self._scalers.misread(self.new, self._written)
         yield from new_blocks(self._native, self._written, self.claims.dtype)
 
@@ -203,9 +204,10 @@ class Forwards:
             inside_networks=True,
             never=lambda f: any(map(apex.comes_first, self._old(key(f)))),
         )
+        cast = self._kept.around(facts, entries)
         for at, call, function in self._cast(begun, native):
-            had = self._cast_before(at) or self._is_reported(at)
-            if native.enabled.runs(function, call) and not had:
+            had = self._cast_before(at) or any(cast(*place) for place in self._spelled(at))
+            if native.enabled.runs(function, call) and not (had or self._is_reported(at)):
                 yield differs(CAST, at, call)
         yield from self._kept.lost(facts, entries)
         if scaled:

@@ -12,13 +12,25 @@ from amp_migrate.check.apex.facts import Facts
 from amp_migrate.check.apex.related import Related
 from amp_migrate.check.casts.callables import spelled
 from amp_migrate.check.casts.casting import Casting, Casts
-from amp_migrate.check.casts.differing import NATIVE, UNCAST, differs, place, same, scales, where
+from amp_migrate.check.casts.differing import (
+    NARROWED,
+    NATIVE,
+    UNCAST,
+    differs,
+    place,
+    same,
+    scales,
+    where,
+)
 from amp_migrate.check.events.claims import Claims
 from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.facts.constants import is_false
-from amp_migrate.facts.paths import tail
+from amp_migrate.facts.paths import argument, tail
 from amp_migrate.project import Function
+from amp_migrate.training.beliefs import AUTOCASTS
+
+_OFF = frozenset({Casts.OFF})
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +61,29 @@ class Native:
                 off = {call for call in has if after.at(other, call, outer) is Casts.OFF}
                 for call in _lost(cast, had, off, has):
                     yield differs(NATIVE, where(other, call), call)
+
+    def narrowed(self, claims: Claims) -> Iterator[tuple[Key, Difference]]:
+        """Yield the blocks of the old text that something turned on which turns none on any more."""
+        for name, functions in self.old.functions.items():
+            now = [_ways(c) for f in self.new.functions.get(name, ()) for c in _blocks(self.new, f)]
+            for function in functions if now else ():
+                for call in _blocks(self.old, function):
+                    had = _ways(call)
+                    kept = any(ways is None or (had is not None and had <= ways) for ways in now)
+                    if not kept and not claims.drops(function):
+                        yield differs(NARROWED, where(function, call), call)
+
+    def around(
+        self, facts: Facts, entries: Iterable[Function]
+    ) -> Callable[[Function, ast.Call], bool]:
+        """Return what tells whether native AMP of the old text cast a call, in its function or around what runs that."""
+        before = Casting(self.old.program, facts)
+        was = before.spread(entries, inside_networks=True)
+
+        def cast(function: Function, call: ast.Call) -> bool:
+            return before.at(function, call, was.get(function, _OFF)) is Casts.ON
+
+        return cast
 
     def islands(
         self, entries: Iterable[Function], claims: Claims
@@ -107,6 +142,22 @@ def _casts(native: Casting, function: Function, around: frozenset[Casts], call: 
     """Tell whether a call is cast for certain, or a block around it asks whether to."""
     at = native.at(function, call, around)
     return at is Casts.ON or (at is Casts.UNKNOWN and native.here(function, call) is at)
+
+
+def _blocks(side: Side, function: Function) -> list[ast.Call]:
+    """Return the calls of a function that make blocks of autocast."""
+    external = side.project.external
+    return [c for c in function.calls if external(function.module, c.func) in AUTOCASTS]
+
+
+def _ways(call: ast.Call) -> set[str] | None:
+    """Return what turns a block on, each by itself; None for one that is always on."""
+    enabled = argument(call, "enabled")
+    if enabled is None or (isinstance(enabled, ast.Constant) and enabled.value):
+        return None
+    either = isinstance(enabled, ast.BoolOp) and isinstance(enabled.op, ast.Or)
+    parts = enabled.values if isinstance(enabled, ast.BoolOp) and either else [enabled]
+    return {ast.unparse(part) for part in parts}
 
 
 def _lost(

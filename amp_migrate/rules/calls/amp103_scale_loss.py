@@ -26,6 +26,7 @@ import ast
 from collections.abc import Iterator
 from functools import partial
 
+from amp_migrate.apex.unpacked.asked import is_unread
 from amp_migrate.facts.paths import base, named, path
 from amp_migrate.placement.backwards.behind import read_behind
 from amp_migrate.placement.backwards.scaled import ScaleLoss
@@ -198,6 +199,10 @@ def _remarks(context: Context, block: ScaleLoss) -> Iterator[Decision]:
             "loss_id is dropped: one GradScaler scales all losses, where Apex had a scale for each"
         )
         yield decision(RULE, Status.NOTE, site.module, site.node, message)
+    for options in (k.value for k in site.call.keywords if k.arg is None):
+        if is_unread(context.unit.project, site, options):
+            message = f"what `{site.module.tree.segment(options)}` holds is dropped: a GradScaler takes no options for one loss"
+            yield decision(RULE, Status.NOTE, site.module, site.node, message)
     if block.unchecked is not None:
         yield from _unchecked(context, block, block.unchecked)
 

@@ -133,3 +133,58 @@ LEFT_IN_FP32 = (
         {},
     ),
 )
+
+_OVER = """import torch
+from torch import nn
+IMPORT
+
+def losses(model, x, y):
+    return nn.functional.mse_loss(model(x), y)
+
+
+def train(options, model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    MAKE
+    for x, y in loader:
+        optimizer.zero_grad()
+        with torch.cuda.amp.autocast(enabled=SWITCH):
+            loss = losses(model, x, y)
+        BACKWARD
+"""
+_BACKWARD = """if options.amp:
+            with amp.scale_loss(loss, optimizer) as scaled_loss:
+                scaled_loss.backward()
+        else:
+            loss.backward()
+        optimizer.step()"""
+
+
+def _over(given: str, make: str, switch: str, backward: str) -> dict[str, str]:
+    parts = {"IMPORT": given, "MAKE": make, "SWITCH": switch, "BACKWARD": backward}
+    text = _OVER
+    for mark, part in parts.items():
+        text = text.replace(mark, part)
+    return {"train.py": text}
+
+
+OVER_A_CALL = Training(
+    "a block of the source around what runs the network",
+    _over(
+        "from apex import amp\n",
+        "if options.amp:\n        model, optimizer = amp.initialize(model, optimizer)",
+        "options.native",
+        _BACKWARD,
+    ),
+    _over(
+        "",
+        "scaler = torch.cuda.amp.GradScaler(enabled=options.amp)",
+        "options.native or options.amp",
+        "scaler.scale(loss).backward()\n        scaler.step(optimizer)\n        scaler.update()",
+    ),
+    {
+        "it is on where Apex was alone": (
+            ("enabled=options.native or options.amp", "enabled=options.amp"),
+        ),
+        "it is on always": (("enabled=options.native or options.amp", "enabled=True"),),
+    },
+)

@@ -148,14 +148,6 @@ ADVISED = (
         ),
     ),
     Advised(
-        "refused/options_of_another_file_changed",
-        "write the options into the call of amp.initialize",
-        (
-            ("train.py", '    config.AMP["loss_scale"] = scale\n', ""),
-            ("train.py", "**config.AMP", 'opt_level="O1", loss_scale=scale'),
-        ),
-    ),
-    Advised(
         "refused/optimizer_handed_to_an_unknown_object",
         "migrate it by hand",
         (
@@ -1109,9 +1101,8 @@ ADVISED = (
         "refused/options_out_of_sight",
         "write the options into the call of amp.initialize",
         (
-            ("**options", 'opt_level="O1"'),
+            ('**preset("O1")', 'opt_level="O1"'),
             ("**json.load(file)", 'opt_level="O1"'),
-            ('    options = {"opt_level": "O1"}\n    preset(options)\n', ""),
         ),
     ),
     Advised(

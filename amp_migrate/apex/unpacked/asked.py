@@ -1,0 +1,62 @@
+"""Options of `amp.initialize` that only a run can tell: what is asked of the mapping that holds them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection
+
+from amp_migrate.apex.sites import Site
+from amp_migrate.apex.unpacked.entries import entries
+from amp_migrate.apex.unpacked.writes import Entries
+from amp_migrate.facts.paths import is_place
+from amp_migrate.plan.cannot import Cannot
+from amp_migrate.project import Module, Project
+from amp_migrate.values.unwritten import is_out_of_sight
+
+Asked = tuple[str, tuple[str, ...]]
+"""The text of a mapping, and the options that it is asked for."""
+
+NONE: Asked = ("", ())
+_LEVEL = ("opt_level",)
+_ALL = ("opt_level", "enabled", "loss_scale")
+
+
+def unpacked(
+    project: Project, site: Site, mapping: ast.expr, options: Collection[str]
+) -> tuple[Entries | None, tuple[str, ...]]:
+    """Return the arguments that an initialize unpacks from a mapping, else None and those to ask for at run time.
+
+    Where nothing in sight writes any, that is the level alone. Raises `Cannot` where the mapping cannot be asked, or
+    holds what is none of the `options`.
+    """
+    held = entries(project, site.module, mapping, site.call)
+    if held is not None and set(held) <= set(options):
+        return held, ()
+    if held is None and is_place(mapping):
+        return None, _LEVEL if is_unseen(project, site.module, mapping) else _ALL
+    text = site.module.tree.segment(mapping)
+    raise Cannot(
+        "AMP909",
+        *site.at,
+        f"amp.initialize takes its options from `{text}`, and not all that it holds can be read here",
+        "write the options into the call of amp.initialize, or into one dictionary above it, then run again",
+    )
+
+
+def is_unseen(project: Project, module: Module, mapping: ast.expr) -> bool:
+    """Tell whether a variable, attribute or item holds a mapping of which nothing in sight is written out."""
+    files = project.modules.values()
+    return is_place(mapping) and is_out_of_sight(project.values, files, module, mapping)
+
+
+def is_unread(project: Project, site: Site, mapping: ast.expr) -> bool:
+    """Tell whether a variable, attribute or item holds a mapping of which not all can be read."""
+    return is_place(mapping) and entries(project, site.module, mapping, site.call) is None
+
+
+def remark(mapping: str, asked: tuple[str, ...]) -> str:
+    """Return what is said of a mapping that is asked at run time."""
+    read, other = "only opt_level is read", "enabled or loss_scale"
+    if len(asked) > 1:
+        read, other = "opt_level, enabled and loss_scale are read", "max_loss_scale"
+    return f"of `{mapping}` {read}: give GradScaler what else it may hold, as {other}"
