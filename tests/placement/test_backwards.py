@@ -37,7 +37,7 @@ ODD: dict[str, str] = {
     "used in its own head": "with amp.scale_loss(loss, optimizer) as s, f(s):\n    s.backward()\n",
     "no with": "s = amp.scale_loss(loss, optimizer)\ns.backward()\n",
     "unpacked": "with amp.scale_loss(*given) as s:\n    s.backward()\n",
-    "unpacked keywords": "with amp.scale_loss(loss, **given) as s:\n    s.backward()\n",
+    "unpacked keywords of a call": "with amp.scale_loss(loss, **given()) as s:\n    s.backward()\n",
     "stored and something else": "t = 0\nwith amp.scale_loss(loss, optimizer) as s:\n    t = s * 2\n    t.backward()\n",
 }
 

@@ -1,10 +1,10 @@
-"""Scalers of objects that may be None: a test above has to say that the object is there."""
+"""Scalers of objects that may be None: a test above says that the object is there, or the function takes one itself."""
 
 from __future__ import annotations
 
 import pytest
 
-from amp_migrate.engine import migrate
+from amp_migrate.engine import Result, migrate
 from amp_migrate.plan.model import Status
 from amp_migrate.settings import Settings
 from amp_migrate.source.file import Source
@@ -61,30 +61,51 @@ STAYS = (
 )
 
 
-def _left(test: str, place: str, then: str = "return 0.0") -> list[str]:
+def _result(test: str, place: str, then: str = "return 0.0") -> Result:
+    """Return what becomes of the program with a test above or below the forward."""
     leaves = f"if {test}:\n            {then}"
     texts = {"ABOVE": "pass", "BELOW": "pass", place: leaves}
     text = PROGRAM
     for mark, with_it in texts.items():
         text = text.replace(mark, with_it)
-    result = migrate([Source.from_bytes("train.py", text.encode())], Settings())
-    return [f.code for f in result.plan.findings() if f.status is Status.LEFT]
+    return migrate([Source.from_bytes("train.py", text.encode())], Settings())
+
+
+def _left(test: str, place: str, then: str = "return 0.0") -> list[str]:
+    findings = _result(test, place, then).plan.findings()
+    return [f.code for f in findings if f.status is Status.LEFT]
+
+
+def _migrated(test: str, place: str, then: str = "return 0.0") -> str:
+    assert _left(test, place, then) == []
+    after = _result(test, place, then).outcomes[0].after
+    assert after is not None
+    return after
+
+
+def _asks_the_object(after: str) -> bool:
+    """Tell whether autocast asks the scaler of the object, and not one that the function takes beside it."""
+    own, beside = "self.descent.scaler.is_enabled()" in after, "descent=None, *, scaler" in after
+    assert own is not beside
+    return own
 
 
 @pytest.mark.parametrize("test", PASSES)
 def test_a_test_above_says_that_the_object_is_there(test: str) -> None:
-    assert _left(test, "ABOVE") == []
+    assert _asks_the_object(_migrated(test, "ABOVE"))
 
 
-@pytest.mark.parametrize("test", [*PASSES, *STAYS])
+@pytest.mark.parametrize("test", PASSES)
 def test_a_test_below_shows_that_it_may_be_missing(test: str) -> None:
     """Autocast would ask the scaler of an object that is not there."""
     assert "AMP901" in _left(test, "BELOW")
 
 
+@pytest.mark.parametrize("place", ["ABOVE", "BELOW"])
 @pytest.mark.parametrize("test", STAYS)
-def test_a_test_above_that_lets_none_through(test: str) -> None:
-    assert "AMP901" in _left(test, "ABOVE")
+def test_a_test_that_lets_none_through(test: str, place: str) -> None:
+    """The function takes the scaler itself."""
+    assert not _asks_the_object(_migrated(test, place))
 
 
 @pytest.mark.parametrize("then", ["self.begin()", "self.descent = Descent(make())"])
@@ -93,4 +114,4 @@ def test_what_is_made_where_it_is_missing_is_there(then: str) -> None:
 
 
 def test_a_word_about_what_is_missing_makes_nothing() -> None:
-    assert "AMP901" in _left("self.descent is None", "ABOVE", 'print("none")')
+    assert not _asks_the_object(_migrated("self.descent is None", "ABOVE", 'print("none")'))

@@ -63,6 +63,13 @@ def same(side: Side, functions: Iterable[Function]) -> list[Function]:
     return [f for other in functions for f in side.functions.get(key(other), ())]
 
 
+def ways(enabled: ast.expr | None) -> list[ast.expr]:
+    """Return what turns a block on, each by itself."""
+    if isinstance(enabled, ast.BoolOp) and isinstance(enabled.op, ast.Or):
+        return enabled.values
+    return [] if enabled is None else [enabled]
+
+
 def scales(side: Side, function: Function) -> bool:
     """Tell whether a function scales a loss by Apex: where that is not there any more, it raises."""
     if "scale_loss" not in function.module.tree.text:

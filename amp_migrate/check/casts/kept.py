@@ -20,6 +20,7 @@ from amp_migrate.check.casts.differing import (
     place,
     same,
     scales,
+    ways,
     where,
 )
 from amp_migrate.check.events.claims import Claims
@@ -155,9 +156,7 @@ def _ways(call: ast.Call) -> set[str] | None:
     enabled = argument(call, "enabled")
     if enabled is None or (isinstance(enabled, ast.Constant) and enabled.value):
         return None
-    either = isinstance(enabled, ast.BoolOp) and isinstance(enabled.op, ast.Or)
-    parts = enabled.values if isinstance(enabled, ast.BoolOp) and either else [enabled]
-    return {ast.unparse(part) for part in parts}
+    return {ast.unparse(way) for way in ways(enabled)}
 
 
 def _lost(

@@ -10,7 +10,7 @@ from amp_migrate.check.apex.assumed import Initialize
 from amp_migrate.check.apex.facts import Facts
 from amp_migrate.check.apex.related import Related
 from amp_migrate.check.casts.casting import Casting, Casts
-from amp_migrate.check.casts.differing import is_scaled, scales
+from amp_migrate.check.casts.differing import is_scaled, scales, ways
 from amp_migrate.check.casts.enabled import asks_scaler
 from amp_migrate.check.events.sides import Key, Side, differs, key
 from amp_migrate.check.events.traces import Difference
@@ -83,7 +83,7 @@ class Scalers:
             for old in self._old.functions.get(key(function), ())
             for call in old.calls
             if self._old.project.external(old.module, call.func) in AUTOCASTS
-            for way in _ways(argument(call, "enabled"))
+            for way in ways(argument(call, "enabled"))
         }
         left = [way for way in enabled.values if ast.unparse(way) not in had]
         if len(left) < 2:
@@ -233,13 +233,6 @@ def _asked(context: ast.expr) -> list[ast.expr]:
     asking = parts(enabled) if enabled is not None else ()
     calls = (node for node in asking if isinstance(node, ast.Call) and asks_scaler(node))
     return [call.func.value for call in calls if isinstance(call.func, ast.Attribute)]
-
-
-def _ways(enabled: ast.expr | None) -> list[ast.expr]:
-    """Return what turns a block on, each by itself."""
-    if isinstance(enabled, ast.BoolOp) and isinstance(enabled.op, ast.Or):
-        return enabled.values
-    return [] if enabled is None else [enabled]
 
 
 def _makes(new: Side, block: ast.With, maker: Function, call: ast.Call) -> bool:
