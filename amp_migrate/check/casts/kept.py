@@ -30,6 +30,7 @@ from amp_migrate.facts.constants import is_false
 from amp_migrate.facts.paths import argument, tail
 from amp_migrate.project import Function
 from amp_migrate.training.beliefs import AUTOCASTS
+from amp_migrate.training.contexts import around
 
 _OFF = frozenset({Casts.OFF})
 
@@ -49,12 +50,12 @@ class Native:
         before, after = Casting(self.old.program, facts), Casting(self.new.program, facts)
         was = before.spread(entries, inside_networks=True)
         now = after.spread(same(self.new, entries), inside_networks=True)
-        for function, around in was.items():
+        for function, outside in was.items():
             had = self._named(self.old, function)
             cast = {
                 call
                 for call in had
-                if before.enabled.runs(function, call) and _casts(before, function, around, call)
+                if before.enabled.runs(function, call) and _casts(before, function, outside, call)
             }
             for other in same(self.new, [function]) if cast else ():
                 outer = now.get(other, frozenset())
@@ -94,7 +95,7 @@ class Native:
         for function in before.spread(entries, inside_networks=True):
             for call in self._named(self.old, function):
                 at = where(function, call)
-                off = any(is_false(node) for node in before.asked(function, call)[:1])
+                off = any(map(is_false, _asked(self.old, function, call)[:1]))
                 if off and not claims.uncast(place(at, call)):
                     yield differs(UNCAST, at, call)
 
@@ -103,8 +104,7 @@ class Native:
         olds = self.old.functions.get(key(function), ())
         if native.here(function, call) is not Casts.UNKNOWN or any(map(self._trains_itself, olds)):
             return False
-        asked = native.asked(function, call)[:1]
-        before = Casting(self.old.program, Facts())
+        asked = _asked(self.new, function, call)[:1]
         return any(
             ast.unparse(node) == ast.unparse(was)
             for node in asked
@@ -112,7 +112,7 @@ class Native:
             for old in olds
             for other in old.calls
             if spelled(other) == spelled(call)
-            for was in before.asked(old, other)[:1]
+            for was in _asked(self.old, old, other)[:1]
         )
 
     def _is_other(self, native: Casting, function: Function, enabled: ast.expr) -> bool:
@@ -149,6 +149,14 @@ def _blocks(side: Side, function: Function) -> list[ast.Call]:
     """Return the calls of a function that make blocks of autocast."""
     external = side.project.external
     return [c for c in function.calls if external(function.module, c.func) in AUTOCASTS]
+
+
+def _asked(side: Side, function: Function, node: ast.AST) -> list[ast.expr]:
+    """Return what the blocks of autocast around a node ask to be on, inner ones first."""
+    module, external = function.module, side.project.external
+    calls = [c for c in around(module, node) if isinstance(c, ast.Call)]
+    enabled = (argument(c, "enabled") for c in calls if external(module, c.func) in AUTOCASTS)
+    return [node for node in enabled if node is not None]
 
 
 def _ways(call: ast.Call) -> set[str] | None:

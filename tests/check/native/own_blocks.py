@@ -125,6 +125,21 @@ OWN_BLOCKS = (
         _NOTED,
     ),
 )
+
+
+def _timed(text: str) -> dict[str, str]:
+    """Return a text in which the layer stands in another context that is off."""
+    opened = text.replace("torch.cuda.amp.autocast(enabled=HEAD)", "Timed('head', enabled=False)")
+    timed = "\n\n".join(("from profiling import Timed", opened))
+    return _filled(timed, "", "enabled=options.quick")
+
+
+OTHER_CONTEXTS = Training(
+    "a layer in a context of a library that is off and casts nothing",
+    _timed(_BEFORE),
+    _timed(_AFTER.replace("autocast(SCORE)", "autocast(SCORE or options.amp)")),
+    {},
+)
 LEFT_IN_FP32 = (
     Training(
         "a layer that native AMP leaves in fp32, and nothing says so",
