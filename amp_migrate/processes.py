@@ -18,6 +18,7 @@ R = TypeVar("R")
 _RUNS = 8
 _SHARE = 20
 _MUCH = 6_000_000  # objects, about a gigabyte
+_MOST = 2 * _MUCH
 
 _work: tuple[Callable[[Any], Any], Sequence[Any]] | None = None
 
@@ -78,8 +79,11 @@ _garbage = _Garbage()
 
 
 def tidy() -> None:
-    """Free what a finished piece of work left, where that is much and nothing else looks for it; what stays is looked at once."""
-    if not gc.isenabled() and gc.get_count()[0] > _MUCH:
+    """Free what a finished piece of work left, where that may be more than what stays, and nothing else looks for it.
+
+    What stays is looked at once.
+    """
+    if not gc.isenabled() and gc.get_count()[0] > max(_MOST, gc.get_freeze_count()):
         gc.collect()
         gc.freeze()
 

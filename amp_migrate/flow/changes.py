@@ -48,6 +48,11 @@ def runs_code(point: Point) -> bool:
     return point.kind in _RUNS_CODE
 
 
+def may_change(point: Point) -> bool:
+    """Return whether a point stores or runs something, so that not all that held before it need hold behind it."""
+    return point.kind in _STORES or runs_code(point)
+
+
 def after(point: Point, before: Assumption, changes: Changes) -> tuple[Assumption, Assumption]:
     """Return what holds when a point is done, and what holds when it raised."""
     if point.kind in _STORES:

@@ -13,7 +13,7 @@ from amp_migrate.facts.scopes import assigned
 from amp_migrate.facts.variables import Variable, variable
 from amp_migrate.flow import Graph, Graphs, Known, Point, Term, cautious, keeping, term
 from amp_migrate.flow.assumption import NOTHING
-from amp_migrate.flow.changes import after
+from amp_migrate.flow.changes import after, may_change
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.programs import is_touched_elsewhere
 from amp_migrate.project.reach import reachable, where_set
@@ -35,6 +35,10 @@ class Moment:
     point: Point
 
 
+def _changing(graph: Graph) -> list[Point]:
+    return [point for point in graph.points if may_change(point)]
+
+
 class Keeping:
     """Tells what stays as it is in one file."""
 
@@ -43,6 +47,7 @@ class Keeping:
         self.module = module
         self.graphs = Graphs()
         self._cautious = cache(cautious)
+        self._changing = cache(_changing)
 
     def stays(self, node: ast.expr, at: Moment, until: Moment) -> bool:
         """Tell whether an expression that was evaluated at one moment gives the same at another one."""
@@ -143,11 +148,11 @@ class Keeping:
         texts = {operand.text for operand in known.operands}
         stay = {text for text in texts if self._is_final(text, at) or self._closed_path(text, at)}
         changes = keeping(self._cautious(at.graph), stay)
-        points = at.graph.points
+        between = at.graph.order().between(at.point, until.point)
         return all(
-            after(points[index], assumed, changes)[1].facts
-            for index in at.graph.order().between(at.point, until.point)
-            if points[index] not in (at.point, until.point)
+            after(point, assumed, changes)[1].facts
+            for point in self._changing(at.graph)
+            if point.index in between and point not in (at.point, until.point)
         )
 
     def _is_final(self, name: str, at: Moment) -> bool:

@@ -11,6 +11,7 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.flow.cfg.subject import Fork, is_fork, question, ways
 from amp_migrate.flow.condition import Condition, negate
 from amp_migrate.project import Function, Module, Project
+from amp_migrate.project.once import once
 from amp_migrate.project.order import Loop, comes_to, in_branch, inside, levels, position
 from amp_migrate.training.origins.reaching import reaching
 from amp_migrate.training.origins.repeated import visits
@@ -244,6 +245,12 @@ def parent_statement(tree: Tree, stmt: ast.stmt) -> ast.AST:
 def takes_gradients(project: Project, module: Module, call: ast.Call) -> bool:
     """Tell whether a call takes gradients by ``torch.autograd.grad``."""
     return project.external(module, call.func) == _TORCH_GRAD
+
+
+@once
+def takes_any(project: Project) -> bool:
+    """Tell whether any call of a project takes gradients so."""
+    return any(takes_gradients(project, module, call) for module, call in project.nodes(ast.Call))
 
 
 def runs_backward(project: Project, module: Module, call: ast.Call) -> bool:

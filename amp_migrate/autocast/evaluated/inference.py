@@ -57,7 +57,11 @@ def _keeps_no_graph(unit: Unit, function: Function) -> bool:
 
 
 def evaluated(project: Project, module: Module, call: ast.Call) -> list[ast.expr]:
-    """Return what a call may give to a function of Python or of a library, or to a module, that runs it as a network."""
+    """Return what a call may give to a function of Python or of a library, or to a module, that runs it as a network; looked for once."""
+    return kept(project, (evaluated, call), lambda: _evaluated(project, module, call))
+
+
+def _evaluated(project: Project, module: Module, call: ast.Call) -> list[ast.expr]:
     first = run_first(project, module, call)
     given = [first] if first is not None else []
     named = project.external(module, call.func) in EVALUATES_GIVEN

@@ -15,7 +15,7 @@ from amp_migrate.project import Class, Function
 from amp_migrate.project.reach import reachable
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.beliefs import AUTOCASTS
-from amp_migrate.training.contexts import around
+from amp_migrate.training.contexts import around, entered
 from amp_migrate.training.origins.meant import held
 
 
@@ -69,6 +69,17 @@ class Casting:
                 types = (k.value for k in call.keywords if k.arg == "dtype")
                 names = {self.project.external(module, t) for t in types}
                 yield self.project.function_of(module, call), call, names
+
+    def may_enter(self) -> bool:
+        """Tell whether any block of the project turns casts on or off, or may."""
+        for module, block in self.project.nodes(ast.With, ast.AsyncWith):
+            assert isinstance(block, ast.With | ast.AsyncWith)
+            given = [item.context_expr for item in block.items]
+            given += [one for _, one in entered(block)]
+            function = self.project.function_of(module, block)
+            if any(self._context(function, node) is not None for node in given):
+                return True
+        return False
 
     def _context(self, function: Function, node: ast.expr) -> Casts | None:
         if isinstance(node, ast.IfExp):

@@ -46,6 +46,8 @@ class Native:
 
     def lost(self, facts: Facts, entries: Iterable[Function]) -> Iterator[tuple[Key, Difference]]:
         """Yield the calls that runs from some functions cast before, and no more, under an assumption."""
+        if not self._has_blocks:
+            return
         entries = list(entries)
         before, after = Casting(self.old.program, facts), Casting(self.new.program, facts)
         was = before.spread(entries, inside_networks=True)
@@ -79,6 +81,8 @@ class Native:
         self, facts: Facts, entries: Iterable[Function]
     ) -> Callable[[Function, ast.Call], bool]:
         """Return what tells whether native AMP of the old text cast a call, in its function or around what runs that."""
+        if not self._has_autocast:
+            return lambda *_: False
         before = Casting(self.old.program, facts)
         was = before.spread(entries, inside_networks=True)
 
@@ -91,6 +95,8 @@ class Native:
         self, entries: Iterable[Function], claims: Claims
     ) -> Iterator[tuple[Key, Difference]]:
         """Yield the calls in blocks that keep native casts away, which Apex cast, and of which no rule of the run says so."""
+        if not self._has_autocast:
+            return
         before = Casting(self.old.program, Facts())
         for function in before.spread(entries, inside_networks=True):
             for call in self._named(self.old, function):
@@ -123,6 +129,16 @@ class Native:
                 return False
         truth = partial(native.enabled.truth, function)
         return self._related.other(self.new.program, function, enabled, truth) is not None
+
+    @cached_property
+    def _has_autocast(self) -> bool:
+        """Whether anything of the old text is autocast: otherwise nothing in it is cast for certain."""
+        return any("autocast" in m.tree.text for m in self.old.project.modules.values())
+
+    @cached_property
+    def _has_blocks(self) -> bool:
+        """Whether a context of the old text casts, or may."""
+        return self._has_autocast or Casting(self.old.program, Facts()).may_enter()
 
     @cached_property
     def _related(self) -> Related:

@@ -38,6 +38,7 @@ class Scalers:
     def __init__(self, old: Side, native: Casting) -> None:
         self._old = old
         self._native = native
+        self._texts: dict[Key, set[str]] = {}
 
     def differing(
         self, native: Casting, begun: dict[Function, frozenset[Casts]], wrong: bool, what: str
@@ -218,9 +219,11 @@ class Scalers:
 
     def _is_new(self, function: Function, node: ast.expr) -> bool:
         """Tell whether a call stands in a function of the old text nowhere."""
-        before = self._old.functions.get(key(function), ())
-        text = ast.unparse(node)
-        return all(ast.unparse(call) != text for f in before for call in f.calls)
+        name = key(function)
+        if name not in self._texts:
+            before = self._old.functions.get(name, ())
+            self._texts[name] = {ast.unparse(call) for f in before for call in f.calls}
+        return ast.unparse(node) not in self._texts[name]
 
     def _made_before(self, call: ast.Call) -> bool:
         text = ast.unparse(call)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 from amp_migrate.check.events.labels import Does
@@ -90,13 +91,13 @@ class Claims:
 
     def say(self, code: str, place: Place) -> bool:
         """Tell whether a rule of the run speaks of a line of the old text."""
-        return any(c[:3] == (code, place.path, place.line) for c in self.every)
+        return any(c.code == code and c.line == place.line for c in self._of(place.path))
 
     def note(self, code: str, place: Place) -> bool:
         """Tell whether a rule of the run reports that what stands on a line of the old text is no longer the same."""
         return any(
-            c.is_note and c[:2] == (code, place.path) and c.line <= place.line <= c.last
-            for c in self.every
+            c.is_note and c.code == code and c.line <= place.line <= c.last
+            for c in self._of(place.path)
         )
 
     def uncast(self, place: Place) -> bool:
@@ -105,19 +106,19 @@ class Claims:
 
     def move(self, place: Place) -> bool:
         """Tell whether a rule of the run moves what clears gradients on a line of the old text behind the step."""
-        return any(c.code in MOVES and c.is_of(place) for c in self.every)
+        return any(c.code in MOVES and c.is_of(place) for c in self._of(place.path))
 
     def speak_of(self, place: Place, last: int = 0) -> bool:
         """Tell whether a rule of the run speaks of a statement that begins on a line of the old text, or of a part of it."""
-        return any(c.is_of(place, last) for c in self.every)
+        return any(c.is_of(place, last) for c in self._of(place.path))
 
     def rewrite(self, place: Place, last: int) -> bool:
         """Tell whether a rule of the run writes something else for what stands on some lines of the old text."""
-        return any(c.code in _REWRITES and c.is_of(place, last) for c in self.every)
+        return any(c.code in _REWRITES and c.is_of(place, last) for c in self._of(place.path))
 
     def bring(self, path: str) -> bool:
         """Tell whether a rule of the run writes functions or classes of its own into a file."""
-        return any(c.path == path and c.code in _BRINGS for c in self.every)
+        return any(c.code in _BRINGS for c in self._of(path))
 
     def allowed(self, functions: Iterable[Function]) -> Allowed:
         """Return what the rules of the run change in some functions of the old text."""
@@ -126,9 +127,7 @@ class Claims:
         lines_of: dict[Does, set[int]] = {Does.CLEAR: set(), Does.READ: set()}
         without_apex = False
         for function in functions:
-            for claim in self.every:
-                if claim.path != function.module.path:
-                    continue
+            for claim in self._of(function.module.path):
                 without_apex |= claim.code == BACKENDS
                 if not function.spans(claim.line):
                     continue
@@ -143,5 +142,14 @@ class Claims:
 
     def drops(self, function: Function) -> bool:
         """Tell whether the run says that the way of Apex goes from the file of a function."""
-        path = function.module.path
-        return any(claim.code == BACKENDS and claim.path == path for claim in self.every)
+        return any(claim.code == BACKENDS for claim in self._of(function.module.path))
+
+    def _of(self, path: str) -> Sequence[Claim]:
+        return self._by_path.get(path, ())
+
+    @cached_property
+    def _by_path(self) -> dict[str, list[Claim]]:
+        found: dict[str, list[Claim]] = {}
+        for claim in self.every:
+            found.setdefault(claim.path, []).append(claim)
+        return found

@@ -126,12 +126,12 @@ class _Pair:
     def _rewritten(self) -> Iterator[tuple[ast.stmt, ast.stmt]]:
         """Yield the statements that read otherwise for AMP, each with what stands for it, where there is one alone."""
         had, has = (
-            [s for s in _statements(f) if isinstance(s, _SIMPLE)]
+            {s: ast.unparse(s) for s in _statements(f) if isinstance(s, _SIMPLE)}
             for f in (self._before, self._after)
         )
-        texts, others = ({ast.unparse(s) for s in held} for held in (had, has))
-        lost = [s for s in had if ast.unparse(s) not in others]
-        fresh = [s for s in has if ast.unparse(s) not in texts]
+        texts, others = set(had.values()), set(has.values())
+        lost = [s for s, text in had.items() if text not in others]
+        fresh = [s for s, text in has.items() if text not in texts]
         for stmt in lost:
             places = [s for s in fresh if anchor(s) == anchor(stmt)]
             alone = sum(anchor(s) == anchor(stmt) for s in lost) == 1 == len(places)

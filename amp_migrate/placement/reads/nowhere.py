@@ -11,7 +11,8 @@ from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clears
 from amp_migrate.placement.reads.zeroing import windows
 from amp_migrate.placement.windows.surviving import meets_again
-from amp_migrate.project import Function, Module
+from amp_migrate.project import Function, Module, Project
+from amp_migrate.project.once import kept
 from amp_migrate.project.order import inside, loop_of
 from amp_migrate.project.reach import reachable, reached_by
 from amp_migrate.project.rounds import points_of
@@ -87,6 +88,25 @@ def _names_clearing(module: Module) -> bool:
     return any(word in module.tree.text for word in MAY_CLEAR)
 
 
+def _clearing(project: Project, module: Module) -> list[ast.AST]:
+    """Return the nodes of a file that zero gradients, or name what may."""
+
+    def found() -> list[ast.AST]:
+        naming = _NAMING if _names_clearing(module) else ()
+        nodes = module.tree.nodes(*naming, ast.Call, ast.Assign, ast.Delete)
+        return [node for node in nodes if _may_clear(project, node)]
+
+    return kept(project, (_clearing, module), found)
+
+
+def _may_clear(project: Project, node: ast.AST) -> bool:
+    if clears(node):
+        return True
+    run = project.values.methods_called.get(node, ()) if isinstance(node, ast.Call) else ()
+    names = (_named(node), *(_named(method.node) for method in run))
+    return any(word in name for name in names if name for word in MAY_CLEAR)
+
+
 class _Alive:
     """Asks files whether they zero gradients, but for functions that nothing uses and that come to no Apex."""
 
@@ -96,22 +116,14 @@ class _Alive:
 
     def anywhere(self, module: Module) -> bool:
         """Tell whether a file zeroes gradients, or names what may."""
-        nodes = module.tree.nodes(
-            *(_NAMING if _names_clearing(module) else ()), ast.Call, ast.Assign, ast.Delete
-        )
         return any(
-            not self._is_dead(self._function(module, node)) for node in nodes if self.clears(node)
+            not self._is_dead(self._function(module, node))
+            for node in _clearing(self._project, module)
         )
 
     def clears(self, node: ast.AST) -> bool:
         """Tell whether a node zeroes gradients, or names what may."""
-        run = (
-            self._project.values.methods_called.get(node, ()) if isinstance(node, ast.Call) else ()
-        )
-        called = (method.node for method in run)
-        return clears(node) or any(
-            word in _named(each) for each in (node, *called) for word in MAY_CLEAR
-        )
+        return _may_clear(self._project, node)
 
     def _function(self, module: Module, node: ast.AST) -> Function:
         defined = module.functions[node] if isinstance(node, ast.FunctionDef) else None

@@ -59,7 +59,7 @@ def rewritten(
     `parts` gives all that is put under autocast. Apex kept copies of parameters alone.
     """
     project = context.unit.project
-    if not any(any(leaves(project, function)) for function in project.functions()):
+    if not any(leaves(project, function) for function in project.functions()):
         return
     nodes: dict[Function, set[ast.AST]] = {}
     for function, node in nodes_of(project, parts()):

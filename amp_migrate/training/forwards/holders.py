@@ -9,7 +9,7 @@ from typing import Protocol
 from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.paths import all_given, is_place, tail
 from amp_migrate.project import Module, Project
-from amp_migrate.project.once import once
+from amp_migrate.project.once import kept, once
 from amp_migrate.training.beliefs import COPIES, MAKES_EVALUATOR
 from amp_migrate.training.forwards.classes import is_of_network
 from amp_migrate.training.forwards.forwards import makes_module
@@ -132,15 +132,19 @@ def called(project: Project, module: Module, call: ast.Call) -> ast.expr:
 
 def copied_by(project: Project, module: Module, call: ast.Call) -> list[tuple[Module, ast.expr]]:
     """Return what a call makes a copy or a running average of, also through ``partial``; nothing where it makes none."""
+    return kept(project, (copied_by, call), lambda: _copied(project, module, call))
+
+
+def _copied(project: Project, module: Module, call: ast.Call) -> list[tuple[Module, ast.expr]]:
     given = [(module, node) for node in call.args]
     if tail(call) in COPIES or _makes_copies(project, module, call.func):
         return given[:1]
-    kept = [
+    partials = [
         [(origin, node) for node in made.args[1:]]
         for origin, made in project.values.kept_by(module, call.func)
         if made.args and _makes_copies(project, origin, made.args[0])
     ]
-    return [found for first in kept for found in [*first, *given][:1]]
+    return [found for first in partials for found in [*first, *given][:1]]
 
 
 def copies_later(project: Project, module: Module, call: ast.Call) -> bool:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeGuard
 
 from amp_migrate.facts.constants import is_false
 from amp_migrate.facts.paths import all_given, tail
 from amp_migrate.project import Function, Project
+from amp_migrate.project.once import kept
 from amp_migrate.training.beliefs import RUN_IN_HALF
 from amp_migrate.training.bindings import values_of
 from amp_migrate.training.reads.unseen import is_known
@@ -32,8 +32,12 @@ class Leaf:
     bound: tuple[ast.AST, ...]
 
 
-def leaves(project: Project, function: Function) -> Iterator[Leaf]:
-    """Yield the leaves that a function writes in place and gives to forwards."""
+def leaves(project: Project, function: Function) -> list[Leaf]:
+    """Return the leaves that a function writes in place and gives to forwards."""
+    return kept(project, (leaves, function), lambda: [*_leaves(project, function)])
+
+
+def _leaves(project: Project, function: Function) -> Iterator[Leaf]:
     written: dict[str, list[ast.expr | ast.AugAssign]] = {}
     for node in function.own_nodes:
         tensor = _written(node)
@@ -42,9 +46,10 @@ def leaves(project: Project, function: Function) -> Iterator[Leaf]:
     if not written:
         return
     names = [n for n in function.own_nodes if isinstance(n, ast.Name) and n.id in written]
+    multiplied = [n for n in function.own_nodes if isinstance(n, ast.Call | ast.BinOp)]
     for name, writes in written.items():
         own = [n for n in names if n.id == name]
-        given = [node for node in function.own_nodes if _given(node, name)]
+        given = [node for node in multiplied if _given(node, name)]
         casts = tuple(node for node in given if _may_cast(project, function, node))
         given_in = name in function.parameters.names and any(map(_takes_data, writes))
         if casts and (given_in or _asks(function, own)):
@@ -86,11 +91,12 @@ def _whole(node: ast.expr) -> ast.Name | None:
     return node if isinstance(node, ast.Name) else None
 
 
-def _given(node: ast.AST, name: str) -> TypeGuard[ast.Call | ast.BinOp]:
+def _given(node: ast.Call | ast.BinOp, name: str) -> bool:
     """Tell whether a call or a product of matrices is given a tensor itself."""
-    product = isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)
-    given = [node.left, node.right] if product and isinstance(node, ast.BinOp) else []
-    given += all_given(node) if isinstance(node, ast.Call) else []
+    if isinstance(node, ast.Call):
+        given = all_given(node)
+    else:
+        given = [node.left, node.right] if isinstance(node.op, ast.MatMult) else []
     return any(isinstance(part, ast.Name) and part.id == name for part in given)
 
 

@@ -14,7 +14,7 @@ from amp_migrate.check.events.traces import Difference
 from amp_migrate.project import Function
 from amp_migrate.training.forwards.indifferent import Indifferent
 from amp_migrate.training.gradients.taken import taken_in
-from amp_migrate.training.steps import takes_gradients
+from amp_migrate.training.steps import takes_any, takes_gradients
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -32,7 +32,7 @@ class Gradients:
         `was` and `now` are the functions of both texts that turn AMP on, and those which begin behind them.
         """
         project = self.new.project
-        if not any(takes_gradients(project, m, c) for m, c in project.nodes(ast.Call)):
+        if not takes_any(project):
             return
         indifferent, own = Indifferent(project), self._cast_before(was)
         begun = native.spread(now, inside_networks=True)
