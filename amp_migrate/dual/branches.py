@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.availability.installed import imports_apex
 from amp_migrate.facts.paths import acts, defs, path, uses
+from amp_migrate.flow import refuted
 from amp_migrate.placement.backwards.behind import read_behind
 from amp_migrate.placement.backwards.probes import reads_input
 from amp_migrate.placement.backwards.scaled import ScaleLoss
@@ -97,7 +98,8 @@ class Branches:
     def _compare(self, node: ast.If, site: Site) -> None:
         if self._asks_for_optimizer(site.module, node.test) and self._probes(node):
             return
-        body, orelse = list(self._block(node.body)), list(self._block(node.orelse))
+        last = [node, *refuted(node)][-1].orelse
+        body, orelse = list(self._block(node.body)), list(self._block(last))
         if self._clips_more([node]):
             return
         if [form for _, form in body] == [form for _, form in orelse]:
@@ -106,9 +108,11 @@ class Branches:
             scaling = any(s.node in inside and s.module is site.module for s in sites)
             # What is handed on or read scaled is written at the block: its branch stays, else the plain one.
             handing = any(n in self._handed or n in self._read for n in ast.walk(node))
-            kept = "body" if scaling is not handing else "orelse"
+            kept = "body" if scaling is not handing and last is node.orelse else "orelse"
+            if last is not node.orelse and (handing or scaling):
+                return  # another test stands between the two
             self.collapses[node] = Collapse(node, site, kept)
-        elif node not in self.prefixes and len(orelse) < len(body):
+        elif node not in self.prefixes and last is node.orelse and len(orelse) < len(body):
             same = [form for _, form in body[: len(orelse)]] == [form for _, form in orelse]
             moved = list(dict.fromkeys(stmt for stmt, _ in body[: len(orelse)]))
             border = body[len(orelse)][0] not in moved

@@ -20,7 +20,7 @@ from amp_migrate.flow.evaluate import evaluate, value_of
 from amp_migrate.flow.loops import Loop
 from amp_migrate.flow.order import Order
 from amp_migrate.flow.paths import Paths, leads, leads_over
-from amp_migrate.flow.refine import assume, refine
+from amp_migrate.flow.refine import assume, refine, refuted
 from amp_migrate.flow.terms import Aspect, Operand, Term, term
 
 __all__ = [
@@ -52,6 +52,7 @@ __all__ = [
     "leads",
     "leads_over",
     "refine",
+    "refuted",
     "steady",
     "term",
     "value_of",

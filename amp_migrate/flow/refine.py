@@ -34,6 +34,17 @@ def assume(stated: Mapping[str, object] | None = None, base: Assumption = NOTHIN
     return found
 
 
+def refuted(node: ast.If) -> list[ast.If]:
+    """Return the `elif`s right after a test that cannot be true where it is: ``kind == "b"`` after ``kind == "a"``."""
+    known, found = refine(NOTHING, node.test, True), list[ast.If]()
+    while known is not None and len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
+        node = node.orelse[0]
+        if evaluate(node.test, known) is not False:
+            break
+        found.append(node)
+    return found
+
+
 def refine(assumption: Assumption, node: ast.expr, truth: bool) -> Assumption | None:
     """Return the assumption with a test that came out as `truth`; None where it cannot."""
     known = evaluate(node, assumption)

@@ -24,13 +24,16 @@ class Copied(NamedTuple):
 
 
 def copied(unit: Unit, parts: list[Part]) -> Iterator[Copied]:
-    """Yield the copies of initialized networks that some parts run."""
+    """Yield the copies of initialized networks that some parts run, but for those that are initialized themselves."""
+    groups = unit.project.values.groups
     networks = initialized(unit)
+    given = {group for module, node in unit.models() for group in groups(module, node)}
     run: set[int] | None = None
     for module, call in unit.calls():
-        groups = unit.project.values.groups
         made_of = copied_by(unit.project, module, call)
         if not any(groups(origin, node) & networks for origin, node in made_of):
+            continue
+        if groups(module, call) & given:
             continue
         run = run if run is not None else _run(unit, parts)
         if groups(module, call) & run:

@@ -11,6 +11,7 @@ from amp_migrate.check.events.traces import Automaton, Label
 from amp_migrate.flow.cfg.points import Edge, EdgeKind, Point
 from amp_migrate.flow.cfg.points import Kind as PointKind
 from amp_migrate.flow.evaluate import evaluate
+from amp_migrate.flow.refine import refuted
 from amp_migrate.project import Function
 from amp_migrate.protocol.faults import Place
 
@@ -67,7 +68,12 @@ class Builder:
             for edge in graph.successors(point):
                 possible = edge.test is None or evaluate(edge.test, known) is not (not edge.truth)
                 if possible and not edge.fails:
-                    made.move(at, self._of_edge(function, edge), place, states[edge.target])
+                    target = states[edge.target]
+                    for label in reversed(self._refuted(function, edge)):
+                        before = made.state()
+                        made.move(before, label, place, target)
+                        target = before
+                    made.move(at, self._of_edge(function, edge), place, target)
         return states[graph.entry], states[graph.exit]
 
     def _is_apex(self, function: Function, point: Point) -> bool:
@@ -106,6 +112,16 @@ class Builder:
 
     def _label(self, function: Function, point: Point) -> Label | None:
         return self._side.label(function, point, self._calls, self._forwards, self._introduced)
+
+    def _refuted(self, function: Function, edge: Edge) -> list[Label]:
+        """Return what a test that the other side lacks says of the `elif`s after it, where it is true."""
+        up = function.module.tree.parent(edge.test) if edge.test is not None else None
+        if not isinstance(up, ast.If) or up.test is not edge.test or not edge.truth:
+            return []
+        if up in self._tests:
+            return []
+        after = (self._tests[test] for test in refuted(up) if test in self._tests)
+        return [Label(Does.TEST.value, f"{text[3:]} is False") for text in after]
 
     def _of_edge(self, function: Function, edge: Edge) -> Label | None:
         node = edge.source.node
