@@ -16,6 +16,7 @@ from amp_migrate.plan.model import (
     AddArgument,
     Drop,
     DropBlock,
+    DropImportedName,
     Edit,
     Hoist,
     Insert,
@@ -119,12 +120,25 @@ def emptied(tree: Tree, edits: list[Edit]) -> Iterator[Edit]:
     """Yield the edits that remove what the other edits of a file leave without a statement."""
     gone = {e.span for e in edits if isinstance(e, Drop | Move)}
     gone |= {e.span for e in edits if isinstance(e, Replace) and not e.text.strip()}
+    gone |= set(_imports_gone(tree, edits))
     taken = {e.span for e in edits if isinstance(e, DropBlock) and e.block == "orelse"}
     hoisted = {e.span: e.block for e in edits if isinstance(e, Hoist)}
     found = _Emptied(tree, gone, taken, hoisted, edits)
     for stmt in tree.module.body:
         found.visit(stmt)
     yield from found.edits
+
+
+def _imports_gone(tree: Tree, edits: list[Edit]) -> Iterator[Span]:
+    """Yield the imports of which every name goes."""
+    names: dict[Span, set[str]] = {}
+    for edit in edits:
+        if isinstance(edit, DropImportedName):
+            names.setdefault(edit.span, set()).update(edit.names)
+    for node in tree.nodes(ast.Import, ast.ImportFrom) if names else ():
+        assert isinstance(node, ast.Import | ast.ImportFrom)
+        if names.get(tree.span(node), set()).issuperset(a.name for a in node.names):
+            yield tree.span(node)
 
 
 class _Emptied:
