@@ -149,7 +149,22 @@ def _beside_own(unit: Unit, region: Region) -> list[Region]:
         left = left[1:]
     while left and _is_own(unit, module, left[-1]):
         left = left[:-1]
+    blocks = _others(unit, module, left[0]) if len(left) == 1 else None
+    if blocks is not None:
+        return [Region(module, region.function, block[0], block[-1]) for block in blocks]
     return [Region(module, region.function, left[0], left[-1])] if left else []
+
+
+def _others(unit: Unit, module: Module, stmt: ast.stmt) -> list[list[ast.stmt]] | None:
+    """Return the other branches of a test of which some are no more than autocasts of the source; None where none is."""
+    if not isinstance(stmt, ast.If):
+        return None
+    blocks, rest = [stmt.body], stmt.orelse
+    while rest and isinstance(rest[0], ast.If) and module.tree.is_elif(rest[0]):
+        blocks, rest = [*blocks, rest[0].body], rest[0].orelse
+    blocks += [rest] if rest else []
+    left = [block for block in blocks if not all(_is_own(unit, module, s) for s in block)]
+    return left if len(left) < len(blocks) else None
 
 
 def _is_own(unit: Unit, module: Module, stmt: ast.stmt) -> bool:
