@@ -30,6 +30,7 @@ from amp_migrate.check.gradients.stuck import stuck
 from amp_migrate.check.inputs import rescaled
 from amp_migrate.check.pairs import NOTHING, Pair, lost
 from amp_migrate.check.plain import untold
+from amp_migrate.check.settings.off import turned_off
 from amp_migrate.check.settings.scales import scales
 from amp_migrate.check.statements.coming.declared import declared
 from amp_migrate.check.statements.coming.entered import entered_unseen
@@ -117,6 +118,7 @@ def compare(before: Program, after: Program, claims: Claims) -> Comparison:
         *entered_unseen(old, new, claims),
         *foreign(old, new, claims),
         *saved_apart(old, new, every),
+        *turned_off(old, new),
         *answered(old, new, every, claims),
         *unequal(old, new, every),
     )

@@ -18,7 +18,7 @@ from amp_migrate.placement.making.emptied import asked_of_attribute
 from amp_migrate.plan.cannot import OutOfReach
 from amp_migrate.project import Function
 from amp_migrate.project.imported import is_main
-from amp_migrate.project.order import Loop, beside, dominates, inside, position
+from amp_migrate.project.order import Loop, beside, dominates, inside, levels, position
 from amp_migrate.project.reach import calls_to, runs_one
 
 
@@ -191,6 +191,13 @@ def _refuse_local(unit: Unit, site: Site, holder: ast.If) -> None:
         "does not hold any more",
         "call amp.initialize once, before the loop, then run again",
     )
+
+
+def refuse_forgotten(unit: Unit, site: Site) -> None:
+    """Raise `Cannot` where a test around an initialize may say no when its function runs again, which has no scaler of its own then."""
+    for level in levels(site.module.tree, site.node):
+        if isinstance(level, ast.If) and is_spent(unit.project, site, level, []):
+            _refuse_local(unit, site, level)
 
 
 def _reaches_all(tree: Tree, top: ast.stmt, uses: list[ast.AST], whole: bool) -> bool:

@@ -13,7 +13,7 @@ from amp_migrate.facts.tree import Tree
 from amp_migrate.flow.condition import Condition, as_bool, conjunction, negate
 from amp_migrate.placement.finding.alternatives import has_alternatives
 from amp_migrate.placement.finding.unit import Unit
-from amp_migrate.placement.making.climbing import Climb, climb, guard, is_guarded
+from amp_migrate.placement.making.climbing import Climb, climb, guard, is_guarded, refuse_forgotten
 from amp_migrate.placement.making.lasting import set_within
 from amp_migrate.plan.cannot import OutOfReach
 from amp_migrate.project import Function
@@ -101,6 +101,9 @@ def creations(unit: Unit, function: Function, sites: list[Site]) -> list[Creatio
     choice = _choice(making)
     if choice is not None and _alike(unit, making):
         return [_creation(unit, making[0], uses, function, choice), *casting]
+    if choice is None:
+        for site in making:
+            refuse_forgotten(unit, site)
     made = choice is not None and _always_runs(function, choice) and function.name == "__init__"
     return [*(_in_place(unit, site, made) for site in making), *casting]
 

@@ -41,6 +41,7 @@ from amp_migrate.placement.steps.untrained import never_updates
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import Decision, Drop, Edit, Insert, Replace, ReplaceExpression, Status
 from amp_migrate.project import Function
+from amp_migrate.project.order import Loop, levels
 from amp_migrate.project.reach import reachable
 from amp_migrate.project.relatives import family
 from amp_migrate.rules.autocast.library_forward import forwards_cast
@@ -211,7 +212,8 @@ def _default(context: Context, site: Site, creation: Creation) -> list[Edit]:
     """Where several initializes of a function are alternatives, a disabled scaler stands before them."""
     if creation.sometimes and context.unit.home.is_attribute(site.function):
         return _in_constructor(context, site)
-    if not creation.shared:
+    own = not context.unit.home.module_level or site.function.node is None
+    if not (creation.shared and own):
         return []
     sites = context.unit.home.inits[site.function]
     if site is not sites[0]:
@@ -226,6 +228,10 @@ def _default(context: Context, site: Site, creation: Creation) -> list[Edit]:
         first = holder
     if isinstance(first, ast.If) and is_exhaustive(first, sites):
         return []
+    loops = [level for level in levels(tree, first) if isinstance(level, Loop)]
+    first = (
+        loops[-1] if loops else first
+    )  # a later round may leave them all out: AMP stays as it is
     text = f"{target_of(context, site)} = {context.spelling.scaler(['enabled=False'])}"
     return [Insert(tree.span(first), text, after=False)]
 
