@@ -55,7 +55,7 @@ class Event:
     optimizers, not one of them; `beside` that the call may run functions of the project, and this where it does not;
     `block` are the optimizers of the block of Apex around a BACKWARD, where a path tells which these are.
     `own` tells of a FORWARD or SHARED that the network is a part that the object of the method has made for itself, and
-    `within` are the networks of which a SHARED runs a part.
+    `within` are the networks of which a SHARED or RUNS_WRITTEN runs a part, or a WEIGHT_WRITE writes one.
     """
 
     kind: Kind

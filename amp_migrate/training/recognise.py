@@ -70,7 +70,7 @@ class Training(Happening):
             if isinstance(node, ast.Attribute) and node.attr == "grad":
                 yield from self._grad(function, node)
             elif (written := self._writes.of(function.module, node)) is not None:
-                yield Event(Kind.WEIGHT_WRITE, node, networks=written)
+                yield Event(Kind.WEIGHT_WRITE, node, **written._asdict())
             return
         if methods := self.named_methods.run(function, node):
             yield from joined(e for method in methods for e in self._by_method(node, method))
@@ -220,9 +220,9 @@ class Training(Happening):
             if (given or held) and call not in self.losses.computing:
                 yield Event(Kind.READ_GRAD, call, read_of, assumed=True)
             elif (written := self._writes.of(module, call)) is not None:
-                yield Event(Kind.WEIGHT_WRITE, call, networks=written)
-            if ran := self._runs.of(function, call, name):
-                yield Event(Kind.RUNS_WRITTEN, call, networks=ran)
+                yield Event(Kind.WEIGHT_WRITE, call, **written._asdict())
+            if any(ran := self._runs.of(function, call, name)):
+                yield Event(Kind.RUNS_WRITTEN, call, **ran._asdict())
 
     def _named_gradient(self, function: Function, call: ast.Call) -> Iterator[Event]:
         """Yield that ``getattr(p, "grad")`` reads a gradient."""

@@ -33,12 +33,13 @@ class Networks:
         return old.network in event.networks or (old.network in event.within and not old.part)
 
     def ran(self, event: Event) -> frozenset[int]:
-        """Return what runs of networks whose weights something writes by hand."""
-        return event.networks
+        """Return what runs of networks whose weights something writes by hand, with the complements of those it is a part of."""
+        return event.networks | {~number for number in event.within}
 
     def writes(self, event: Event, ran: frozenset[int]) -> bool:
         """Tell whether weights are written with which something ran."""
-        return not ran.isdisjoint(event.networks)
+        parts = {~number for number in event.networks}
+        return not ran.isdisjoint(event.networks | event.within | parts)
 
 
 EACH = Networks()
@@ -86,7 +87,7 @@ class Asked(Networks):
 
     def ran(self, event: Event) -> frozenset[int]:
         """Return which events write what runs."""
-        return self._by(event.networks, frozenset())
+        return self._by(*_networks(event))
 
     def writes(self, event: Event, ran: frozenset[int]) -> bool:
         """Tell whether an event is one that writes what ran."""

@@ -12,7 +12,14 @@ from amp_migrate.training.bindings import values_of
 from amp_migrate.training.named import Groups
 from amp_migrate.training.objects import Objects
 from amp_migrate.training.reads.unseen import is_known
-from amp_migrate.training.reads.writes import Writes, spelt
+from amp_migrate.training.reads.writes import (
+    NOTHING_NAMED,
+    Concerned,
+    Writes,
+    concerned,
+    joined,
+    spelt,
+)
 
 
 class Runs:
@@ -23,27 +30,30 @@ class Runs:
         self._objects = objects
         self._writes = writes
 
-    def of(self, function: Function, call: ast.Call, name: str | None) -> Groups:
+    def of(self, function: Function, call: ast.Call, name: str | None) -> Concerned:
         """Return the names, of those of written networks, of what a call may run; `name` is that of what is outside.
 
         A callee of which nothing is known may be any of them.
         """
         written = self._writes.networks
         if not written:
-            return frozenset()
+            return NOTHING_NAMED
         module, func, callees = function.module, call.func, self._project.callees(call)
-        found = set(self._objects.groups(module, func))
+        own = self._objects.groups(module, func)
+        found = [Concerned(own, frozenset())]
         if not (isinstance(func, ast.Attribute) and self._is_quiet(func.attr, callees)):
+            method = not own and isinstance(func, ast.Attribute)
             for value in _meant(module, func):
-                found |= self._around(function, value)
-        if callees:
-            return frozenset(found) & written
-        if name is None and self._is_unknown(module, call):
-            return written
-        if tail(call) in RUNS_GIVEN or name is not None or not is_known(call, name):
-            for given in all_given(call):
-                found |= self._objects.groups(module, given) | self._around(function, given)
-        return frozenset(found) & written
+                found.append(self._concerned(function, value, own, method=method))
+        if not callees:
+            if name is None and self._is_unknown(module, call):
+                return Concerned(written, frozenset())
+            if tail(call) in RUNS_GIVEN or name is not None or not is_known(call, name):
+                for given in all_given(call):
+                    named = self._objects.groups(module, given)
+                    found.append(self._concerned(function, given, named))
+        run = joined(found)
+        return Concerned(run.networks & written, run.within & written)
 
     def _is_unknown(self, module: Module, call: ast.Call) -> bool:
         """Tell whether nothing is known of a callee, nor of an object with an attribute like that of a written network."""
@@ -58,14 +68,20 @@ class Runs:
         """Tell whether a method runs nothing of its object, or something that is followed by itself."""
         return method in RUNS_NO_FORWARD or any(map(self._writes.by, callees))
 
-    def _around(self, function: Function, value: ast.expr) -> Groups:
-        """Return the names of what an expression is spelt as a part of."""
-        found: Groups = frozenset()
+    def _concerned(
+        self, function: Function, value: ast.expr, named: Groups, *, method: bool = False
+    ) -> Concerned:
+        """Return the names of an expression, or of the object whose `method` it is, and of what it is spelt as a part of."""
+        within: Groups = frozenset()
         own = function.cls is not None and bool(self._writes.own & {*function.cls.mro()})
-        for part in spelt(value):
+        for place, part in enumerate(spelt(value)):
             if own or not function.is_receiver(part.value):
-                found |= self._objects.groups(function.module, part.value)
-        return found
+                groups = self._objects.groups(function.module, part.value)
+                if method and not place:
+                    named |= groups
+                else:
+                    within |= groups
+        return concerned(named, within)
 
 
 def _meant(module: Module, func: ast.expr) -> Iterator[ast.expr]:

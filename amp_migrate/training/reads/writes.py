@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
+from typing import NamedTuple
 
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import Class, Function, Module, Project
@@ -17,6 +18,28 @@ Writing = ast.Call | ast.Attribute | ast.AugAssign
 _NOT_WRITTEN = frozenset({"requires_grad_", "share_memory_", "retain_grad_", "__init__"})
 
 
+class Concerned(NamedTuple):
+    """The names of networks that run or are written, and of those that these are parts of."""
+
+    networks: Groups
+    within: Groups
+
+
+NOTHING_NAMED = Concerned(frozenset(), frozenset())
+
+
+def concerned(networks: Groups, within: Groups) -> Concerned:
+    """Return some networks beside what they are parts of; where they have no names, that may be what is meant."""
+    return Concerned(networks, within) if networks else Concerned(within, networks)
+
+
+def joined(found: Iterable[Concerned]) -> Concerned:
+    """Return what any of several concerns."""
+    both = list(found)
+    whole = frozenset[int]().union(*(one.networks for one in both))
+    return Concerned(whole, frozenset[int]().union(*(one.within for one in both)) - whole)
+
+
 class Writes:
     """Asks whether a call or an assignment writes weights, and of which networks."""
 
@@ -24,7 +47,7 @@ class Writes:
         self._project = project
         self._objects = objects
 
-    def of(self, module: Module, node: Writing) -> Groups | None:
+    def of(self, module: Module, node: Writing) -> Concerned | None:
         """Return the names of the networks whose weights a node writes; None where it writes none.
 
         It is an operation in place, ``p -= step`` too, the state of a network that is loaded, or ``p.data`` that is
@@ -34,12 +57,13 @@ class Writes:
         if networks is None:
             return None
         named = [self._named(module, network) for network in networks]
-        return frozenset().union(*named) if all(named) else frozenset()
+        return joined(named) if all(one.networks for one in named) else NOTHING_NAMED
 
     @cached_property
     def networks(self) -> Groups:
-        """The names of all networks whose weights something writes."""
-        return frozenset().union(*(self.of(m, node) or frozenset() for m, node, _ in self._all))
+        """The names of all networks whose weights something writes, and of what these are parts of."""
+        found = joined(self.of(m, node) or NOTHING_NAMED for m, node, _ in self._all)
+        return found.networks | found.within
 
     def by(self, function: Function) -> bool:
         """Tell whether a function writes weights itself."""
@@ -74,27 +98,23 @@ class Writes:
                     found.append((module, node, networks))
         return found
 
-    def _named(self, module: Module, owner: ast.expr) -> Groups:
+    def _named(self, module: Module, owner: ast.expr) -> Concerned:
         """Return the names of the networks whose weights an expression hands out; none where it may be any."""
         optimizers = self._objects.optimizers_of(module, owner)
         if optimizers:
             trained = [
                 o.networks or set() for o in self._objects.optimizers if o.number in optimizers
             ]
-            return frozenset().union(*trained) if all(trained) else frozenset()
+            whole = frozenset[int]().union(*trained) if all(trained) else frozenset[int]()
+            return Concerned(whole, frozenset())
         handed_out = module.tree.parent(module.tree.parent(owner) or owner)
         if isinstance(handed_out, ast.Call) and self._project.callees(handed_out):
-            return frozenset()
-        return self.around(module, owner)
-
-    def around(self, module: Module, network: ast.expr) -> Groups:
-        """Return the names of a network and of what it is spelt as a part of, the object of the method left out."""
-        function = self._project.function_of(module, network)
-        found = self._objects.groups(module, network)
-        for part in spelt(network):
+            return NOTHING_NAMED
+        function, found = self._project.function_of(module, owner), frozenset[int]()
+        for part in spelt(owner):
             if not function.is_receiver(part.value):
                 found |= self._objects.groups(module, part.value)
-        return found
+        return concerned(self._objects.groups(module, owner), found)
 
     def _networks(self, module: Module, node: Writing) -> list[ast.expr] | None:
         """Return the expressions of the networks whose weights a node writes, none where it may be any; or None."""
