@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from functools import partial
 
-from amp_migrate.facts.paths import defs, is_place, same, uses
+from amp_migrate.facts.paths import defs, is_place, uses
 from amp_migrate.facts.tree import Tree
 from amp_migrate.flow.cfg.subject import Fork, question
 from amp_migrate.placement.backwards.penalty import place_before
@@ -16,7 +16,7 @@ from amp_migrate.placement.reads import gradients
 from amp_migrate.placement.reads.gradients import Use
 from amp_migrate.placement.reads.limited import limited
 from amp_migrate.placement.reads.reported import scaled_reads
-from amp_migrate.placement.reads.whose import of_one
+from amp_migrate.placement.reads.whose import goes_to_its_own, going_to, of_one
 from amp_migrate.placement.unscaling.moving import Across
 from amp_migrate.placement.unscaling.pending import behind_backward
 from amp_migrate.placement.unscaling.rehearsal import (
@@ -33,7 +33,7 @@ from amp_migrate.placement.windows.course import Course
 from amp_migrate.placement.windows.skipped import accumulates, leaves_out, refuse_kept
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Function
-from amp_migrate.project.order import exclusive, inside, key, levels
+from amp_migrate.project.order import exclusive, inside, key
 from amp_migrate.project.rounds import runs_before
 from amp_migrate.training.steps import Backward, Step, boundary, is_one
 
@@ -105,7 +105,7 @@ def _targets(
         named = [s for s in later if s.text == segment(use.optimizer)]
         step = (named or later or [None])[0]  # type: ignore[list-item]
         own = named or isinstance(use.optimizer, ast.Subscript)
-        if step is None or own or _goes_to_its_own(function.module.tree, use, step):
+        if step is None or own or goes_to_its_own(unit, use, step):
             return [(step, segment(use.optimizer))]
         return [(step, step.text)]
     if later:
@@ -123,24 +123,6 @@ def _targets(
             "read them in the function that steps the optimizer, before the step, then run again",
         )
     return [(None, text) for text in written]
-
-
-def _goes_to_its_own(tree: Tree, use: Use, step: Step) -> bool:
-    """Tell whether a read names an optimizer itself: a loop around it goes to that, or it stands before the loop that steps."""
-    stepping, named = step.anchor, use.optimizer
-    if named is None or not isinstance(stepping, ast.For):
-        return False
-    if (loop := _taking(tree, use.statement, named)) is not None:
-        return same(loop.iter, stepping.iter)
-    own = isinstance(named, ast.Name) and step.module.scopes.owner(named) is step.function.scope
-    outside = own and not inside(tree, use.node, stepping)
-    return outside and bool(defs(stepping.target) & uses(step.optimizer))
-
-
-def _taking(tree: Tree, stmt: ast.stmt, named: ast.expr) -> ast.For | None:
-    """Return the loop around a statement that binds what an expression names."""
-    loops = (up for up in levels(tree, stmt) if up is not stmt and isinstance(up, ast.For))
-    return next((loop for loop in loops if defs(loop.target) & uses(named)), None)
 
 
 def _beside(tree: Tree, later: list[Step]) -> list[Step]:
@@ -205,7 +187,7 @@ def _unscale(
     anchor = step.anchor
     own = text == tree.segment(step.optimizer)
     if own and isinstance(anchor, ast.For) and not inside(tree, first, anchor):
-        taken = _taking(tree, first, step.optimizer)
+        taken = going_to(tree, first, step.optimizer)
         if defs(anchor.target) & uses(step.optimizer) and taken is None:
             result.loop = f"{tree.segment(anchor.target)} in {tree.segment(anchor.iter)}"
     steps = course.alike(step)
