@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from amp_migrate.apex.choices import dynamic_unless_one
 from amp_migrate.apex.levels import ALL, chosen, possible
 from amp_migrate.apex.sites import Site
-from amp_migrate.apex.unpacked.asked import NONE, remark, unpacked
+from amp_migrate.apex.unpacked.asked import remark, unpacked
 from amp_migrate.apex.unpacked.writes import Entries, at_run_time
 from amp_migrate.facts.constants import filled, is_false, is_none, is_true, number
 from amp_migrate.facts.paths import path
@@ -98,10 +98,10 @@ def read(project: Project, site: Site, constant: Constant) -> Options:
             "the arguments of amp.initialize are unpacked here, and cannot be read",
             "write out the arguments of amp.initialize, then run again",
         )
-    segment, unread = speller(site.module.tree), NONE
+    segment, unread = speller(site.module.tree), ""
     for mapping in mappings:
         held, asked = unpacked(project, site, mapping, PARAMETERS[2:])
-        unread = unread if held is not None else (segment(mapping), asked)
+        unread = unread if held is not None else segment(mapping)
         later: Entries = {key: at_run_time(mapping, key) for key in asked}
         named = {**named, **held} if held is not None else {**later, **named}
     wanted = named.get("opt_level")
@@ -121,8 +121,8 @@ def read(project: Project, site: Site, constant: Constant) -> Options:
     options.levels = frozenset() if alone else _levels(site, named.get("opt_level"), level)
     _cast_model_type(site, named.get("cast_model_type"), options.levels, segment)
     _remarks(options, named, options.levels)
-    if unread[0]:
-        options.remarks.append(remark(*unread))
+    if unread:
+        options.remarks.append(remark(unread))
     return options
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import ast
 
+from amp_migrate.facts.mentions import LOGS, TEXTS
 from amp_migrate.facts.paths import all_given, path
 from amp_migrate.modules.binding import bind
 from amp_migrate.project import Function, Module, Project
-
-_LEVELS = frozenset({"critical", "debug", "error", "exception", "info", "log", "warn", "warning"})
-_TEXTS = frozenset({"ascii", "format", "len", "list", "map", "repr", "sorted", "str", "tuple"})
 
 
 def is_unread(project: Project, module: Module, call: ast.Call) -> bool:
@@ -45,7 +43,7 @@ def _tells(project: Project, module: Module, func: ast.expr) -> bool:
     name = project.external(module, func)
     if module.scopes.builtin(func) == "print" or (name or "").startswith("logging."):
         return True
-    if not isinstance(func, ast.Attribute) or func.attr not in _LEVELS:
+    if not isinstance(func, ast.Attribute) or func.attr not in LOGS:
         return False
     return "logging.getLogger" in project.values.made_by(module, func.value)
 
@@ -54,7 +52,7 @@ def _is_text(module: Module, call: ast.Call) -> bool:
     """Tell whether a call makes a text: of a constant, or by a function of Python."""
     if isinstance(call.func, ast.Attribute):
         return isinstance(call.func.value, ast.Constant)
-    return module.scopes.builtin(call.func) in _TEXTS
+    return module.scopes.builtin(call.func) in TEXTS
 
 
 def is_given_on(module: Module, call: ast.Call) -> bool:

@@ -14,6 +14,11 @@ _NATIVE = re.compile(
 )
 _BY_NAME = re.compile(r"(?:import_module|__import__)\(\s*[\"']apex\b")
 
+LOGS = frozenset({"critical", "debug", "error", "exception", "info", "log", "warn", "warning"})
+"""Methods of a logger that only say something."""
+TEXTS = frozenset({"ascii", "format", "len", "list", "map", "repr", "sorted", "str", "tuple"})
+"""Functions of Python that make what is said."""
+
 
 def skips_file(text: str) -> bool:
     """Tell whether a file asks to be left alone with ``# amp-migrate: skip-file``."""

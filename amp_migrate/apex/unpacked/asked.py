@@ -10,14 +10,8 @@ from amp_migrate.apex.unpacked.entries import entries
 from amp_migrate.apex.unpacked.writes import Entries
 from amp_migrate.facts.paths import is_place
 from amp_migrate.plan.cannot import Cannot
-from amp_migrate.project import Module, Project
-from amp_migrate.values.unwritten import is_out_of_sight
+from amp_migrate.project import Project
 
-Asked = tuple[str, tuple[str, ...]]
-"""The text of a mapping, and the options that it is asked for."""
-
-NONE: Asked = ("", ())
-_LEVEL = ("opt_level",)
 _ALL = ("opt_level", "enabled", "loss_scale")
 
 
@@ -26,14 +20,13 @@ def unpacked(
 ) -> tuple[Entries | None, tuple[str, ...]]:
     """Return the arguments that an initialize unpacks from a mapping, else None and those to ask for at run time.
 
-    Where nothing in sight writes any, that is the level alone. Raises `Cannot` where the mapping cannot be asked, or
-    holds what is none of the `options`.
+    Raises `Cannot` where the mapping cannot be asked, or holds what is none of the `options`.
     """
     held = entries(project, site.module, mapping, site.call)
     if held is not None and set(held) <= set(options):
         return held, ()
     if held is None and is_place(mapping):
-        return None, _LEVEL if is_unseen(project, site.module, mapping) else _ALL
+        return None, _ALL
     text = site.module.tree.segment(mapping)
     raise Cannot(
         "AMP909",
@@ -43,20 +36,12 @@ def unpacked(
     )
 
 
-def is_unseen(project: Project, module: Module, mapping: ast.expr) -> bool:
-    """Tell whether a variable, attribute or item holds a mapping of which nothing in sight is written out."""
-    files = project.modules.values()
-    return is_place(mapping) and is_out_of_sight(project.values, files, module, mapping)
-
-
-def is_unread(project: Project, site: Site, mapping: ast.expr) -> bool:
+def is_partly_unread(project: Project, site: Site, mapping: ast.expr) -> bool:
     """Tell whether a variable, attribute or item holds a mapping of which not all can be read."""
     return is_place(mapping) and entries(project, site.module, mapping, site.call) is None
 
 
-def remark(mapping: str, asked: tuple[str, ...]) -> str:
+def remark(mapping: str) -> str:
     """Return what is said of a mapping that is asked at run time."""
-    read, other = "only opt_level is read", "enabled or loss_scale"
-    if len(asked) > 1:
-        read, other = "opt_level, enabled and loss_scale are read", "max_loss_scale"
-    return f"of `{mapping}` {read}: give GradScaler what else it may hold, as {other}"
+    read = "opt_level, enabled and loss_scale are read"
+    return f"of `{mapping}` {read}: give GradScaler what else it may hold, as max_loss_scale"

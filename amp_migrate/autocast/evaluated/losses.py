@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from amp_migrate.autocast import bce
 from amp_migrate.autocast.evaluated.inference import run_by, without_gradients
 from amp_migrate.autocast.products import Products
-from amp_migrate.autocast.slicing.finished import fp32_inputs, runs_in_fp32, summed
+from amp_migrate.autocast.slicing.finished import fp32_calls, runs_in_fp32, summed
 from amp_migrate.facts.paths import all_given, called_alone, calls_anything, defs, path, uses, walk
 from amp_migrate.placement.finding.networks import casts_these_alone
 from amp_migrate.placement.finding.trains import Trains
@@ -135,13 +135,20 @@ class _Measured:
         """Tell whether a softmax or the like is taken of what the networks gave, or that is multiplied, even as fp32."""
         module = function.module
         project = self._unit.project
-        if any(self._is_output(function, part) for part in fp32_inputs(project, module, node)):
+        if any(self._is_cast(function, *each) for each in fp32_calls(project, module, node)):
             return True
         parts = summed(project, module, node)
         if any(self._is_output(function, part, narrow=True) for part in parts):
             return True
         factors = [] if casts_these_alone(self._unit) else _factors(project, module, node)
         return any(self._is_output(function, part, factor=True) for part in factors)
+
+    def _is_cast(self, function: Function, call: ast.Call, given: list[ast.expr]) -> bool:
+        """Tell whether what runs in fp32 is given what the networks gave, and not only as fp32 already."""
+        if not any(self._is_output(function, part) for part in given):
+            return False
+        outputs = (part for part in all_given(call) if self._is_output(function, part))
+        return not all(self._is_wide(function, part) for part in outputs)
 
     def _is_output(
         self, function: Function, node: ast.expr, *, factor: bool = False, narrow: bool = False

@@ -6,7 +6,7 @@ import ast
 import builtins
 from collections.abc import Iterable, Iterator
 
-from amp_migrate.facts.paths import all_given, defs, path, uses, walk
+from amp_migrate.facts.paths import defs, path, uses, walk
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.once import kept, once
 from amp_migrate.project.reach import reachable
@@ -75,7 +75,7 @@ def fp32_calls(
                 yield call, given
         elif project.external(module, call.func) is None:
             if _runs_functional(project, module, call.func):
-                yield call, all_given(call)
+                yield call, wide.tensors(call)
 
 
 def fp32_inputs(project: Project, module: Module, node: ast.AST) -> list[ast.expr]:

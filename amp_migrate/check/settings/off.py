@@ -63,7 +63,9 @@ def turned_off(old: Side, new: Side) -> Iterator[tuple[Key, Difference]]:
 def _is_of_variable(module: Module, call: ast.Call) -> bool:
     """Tell whether a call makes what a variable holds: an object that is made anew has a GradScaler of its own."""
     stmt = module.tree.statement(call)
-    return isinstance(stmt, ast.Assign) and any(isinstance(n, ast.Name) for n in stmt.targets)
+    if not isinstance(stmt, ast.Assign) or stmt.value is not call:
+        return False
+    return any(isinstance(n, ast.Name) for n in stmt.targets)
 
 
 def _happening(new: Side, objects: Objects, number: int) -> _Happening:

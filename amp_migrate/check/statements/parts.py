@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from amp_migrate.check.events.labels import called
 from amp_migrate.check.statements.words import NAMES, word
 from amp_migrate.facts.below import every
+from amp_migrate.facts.mentions import LOGS, TEXTS
 from amp_migrate.facts.paths import tail
 from amp_migrate.facts.scopes import targets_of
 from amp_migrate.project import Function
@@ -18,8 +19,6 @@ STATEMENTS = ast.Expr | Set | ast.Return
 BRANCHES = ast.If | ast.While
 _LOOPS = ast.For | ast.AsyncFor
 _WITH = ast.With | ast.AsyncWith
-_LEVELS = frozenset({"critical", "debug", "error", "exception", "info", "log", "warning"})
-_TEXTS = frozenset({"ascii", "format", "len", "list", "map", "repr", "sorted", "str", "tuple"})
 Part = ast.stmt | ast.expr
 Held = list[tuple[Function, Part]]
 
@@ -35,9 +34,9 @@ def tells(function: Function, part: Part) -> bool:
         return False
     builtin = function.module.scopes.builtin
     makes = [n for n in ast.walk(part.value) if isinstance(n, ast.Call) and n is not part.value]
-    prints = builtin(part.value.func) == "print" or tail(part.value) in _LEVELS
+    prints = builtin(part.value.func) == "print" or tail(part.value) in LOGS
     return prints and all(
-        builtin(n.func) in _TEXTS or isinstance(getattr(n.func, "value", None), ast.Constant)
+        builtin(n.func) in TEXTS or isinstance(getattr(n.func, "value", None), ast.Constant)
         for n in makes
     )
 

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 
 from amp_migrate.apex.sites import Site
-from amp_migrate.apex.unpacked.asked import is_unread
+from amp_migrate.apex.unpacked.asked import is_partly_unread
 from amp_migrate.apex.unpacked.entries import entries
 from amp_migrate.apex.unpacked.writes import Entries
 from amp_migrate.facts.paths import mentions, path, tail
@@ -190,7 +190,7 @@ def _arguments(project: Project, site: Site) -> dict[str, ast.expr] | None:
         return None
     settings: Entries = {}
     for options in unpacked:
-        empty = _is_empty(project, site, options) or is_unread(project, site, options)
+        empty = _is_empty(project, site, options) or is_partly_unread(project, site, options)
         known = {} if empty else _settings(project, site, options)
         if known is None:
             return None

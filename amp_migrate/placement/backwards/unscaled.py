@@ -13,9 +13,10 @@ from amp_migrate.flow.condition import Condition
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
 from amp_migrate.placement.finding.unit import Unit
-from amp_migrate.project import Function
+from amp_migrate.project import Function, Module
 from amp_migrate.project.reach import runs_one, upwards
 from amp_migrate.training.bindings import spelt_out
+from amp_migrate.training.origins.reaching import reaching
 from amp_migrate.training.steps import Backward
 
 _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
@@ -23,10 +24,17 @@ _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 def is_scaled_natively(unit: Unit, backward: Backward) -> bool:
     """Tell whether a GradScaler of the source scales the loss of a backward, which is none of Apex then."""
-    loss = backward.loss
+    loss, module = backward.loss, backward.module
+    if loss is None:
+        return False
+    made = reaching(unit.project).of(backward.function, loss) if isinstance(loss, ast.Name) else ()
+    return all(_scales(unit, module, value) for value in made or (loss,))
+
+
+def _scales(unit: Unit, module: Module, loss: ast.AST | None) -> bool:
     if not isinstance(loss, ast.Call) or not isinstance(loss.func, ast.Attribute):
         return False
-    scaler = unit.losses.objects.scaler(backward.module, loss.func.value)
+    scaler = unit.losses.objects.scaler(module, loss.func.value)
     return loss.func.attr == "scale" and scaler is not None
 
 

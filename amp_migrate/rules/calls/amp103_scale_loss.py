@@ -26,7 +26,7 @@ import ast
 from collections.abc import Iterator
 from functools import partial
 
-from amp_migrate.apex.unpacked.asked import is_unread
+from amp_migrate.apex.unpacked.asked import is_partly_unread
 from amp_migrate.facts.paths import base, named, path
 from amp_migrate.placement.backwards.behind import read_behind
 from amp_migrate.placement.backwards.scaled import ScaleLoss
@@ -200,8 +200,9 @@ def _remarks(context: Context, block: ScaleLoss) -> Iterator[Decision]:
         )
         yield decision(RULE, Status.NOTE, site.module, site.node, message)
     for options in (k.value for k in site.call.keywords if k.arg is None):
-        if is_unread(context.unit.project, site, options):
-            message = f"what `{site.module.tree.segment(options)}` holds is dropped: a GradScaler takes no options for one loss"
+        if is_partly_unread(context.unit.project, site, options):
+            held = site.module.tree.segment(options)
+            message = f"what `{held}` holds is dropped, loss_id and delay_unscale too: a GradScaler takes no options for one loss"
             yield decision(RULE, Status.NOTE, site.module, site.node, message)
     if block.unchecked is not None:
         yield from _unchecked(context, block, block.unchecked)

@@ -33,6 +33,7 @@ MODULES = frozenset(
 """Modules of torch.nn that call one of these and have no weights, but for losses."""
 _FUNCTIONAL = "torch.nn.functional"
 _FIRST = frozenset({"anchor", "input", "input1", "logits", "x1"})
+_TENSORS = _FIRST | {"exponent", "input2", "other", "target", "x2"}
 
 _NUMBERS = frozenset({"bool", "float", "int", "isinstance", "len", "str"})
 _OF_NUMBERS = frozenset({"math", "pandas", "sklearn", "statistics"})
@@ -60,7 +61,7 @@ def computed(project: Project, module: Module, node: ast.AST) -> list[ast.expr]:
     if package == _FUNCTIONAL:
         return _first(node) if name in OF_FUNCTIONAL else []
     if package:
-        return all_given(node) if package == "torch" and name in OF_TORCH else []
+        return tensors(node) if package == "torch" and name in OF_TORCH else []
     if isinstance(node.func, ast.Attribute) and node.func.attr in OF_TORCH:
         return [] if project.callees(node) else [node.func.value]
     return []
@@ -69,6 +70,11 @@ def computed(project: Project, module: Module, node: ast.AST) -> list[ast.expr]:
 def _first(call: ast.Call) -> list[ast.expr]:
     """Return the tensor that a function of torch.nn.functional is given first, which may be by name."""
     return call.args[:1] or [k.value for k in call.keywords if k.arg in _FIRST]
+
+
+def tensors(call: ast.Call) -> list[ast.expr]:
+    """Return what one of these functions or modules is given but for settings by name, as the ``size=`` of an output."""
+    return [*call.args, *(k.value for k in call.keywords if k.arg in _TENSORS)]
 
 
 def is_sum(node: ast.AST) -> bool:
