@@ -106,7 +106,7 @@ def _helps(report: Report) -> Iterator[Finding]:
         for call in declared(tree) if tree is not None else ():
             help_text = argument(call, "help")
             if (source.path, spoken(call)) in unread and call.args:
-                message = f"nothing reads {spoken(call)} any more: it only told Apex what to do"
+                message = f"nothing reads {spoken(call)} any more: what did so went with Apex"
                 advice = "delete it, or say in its help text that it does nothing, where scripts still pass it"
                 span = span_of(call.args[0], source.text)
             elif help_text is not None and _APEX.search(ast.unparse(help_text)):

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Kind
 from amp_migrate.facts.below import every, with_parts
-from amp_migrate.facts.paths import path
+from amp_migrate.facts.paths import path, uses
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.condition import Condition
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module
+from amp_migrate.project.order import Loop, inside, levels
 from amp_migrate.project.reach import runs_one, upwards
 from amp_migrate.training.bindings import spelt_out
 from amp_migrate.training.origins.reaching import reaching
@@ -54,7 +55,7 @@ def runs_on(unit: Unit, condition: Condition, backward: Backward, *, instead: bo
         test = _as_initialized(unit, backward.function, spelt_out(backward.module, side.test))
         if evaluate(test, known) is (not truth):
             return False
-        more = more or _asks_more(test, known)
+        more = more or _asks_more(test, known) or _asks_for_a_round(unit, backward, side)
     return not instead or more or _is_always_on(unit, condition, backward)
 
 
@@ -101,6 +102,33 @@ def _asks_more(test: ast.expr, known: Assumption) -> bool:
     return any(evaluate(part, known) is not None for part in parts) and any(
         isinstance(part, ast.Compare) and isinstance(part.ops[0], _ORDERS) for part in parts
     )
+
+
+def _asks_for_a_round(unit: Unit, backward: Backward, side: ast.If | ast.IfExp) -> bool:
+    """Tell whether a test asks which round of a loop this is, and no loop initializes AMP: that is on in all rounds, or in none."""
+    tree = backward.module.tree
+    loops = [
+        up
+        for up in tree.ancestors(side)
+        if isinstance(up, ast.For) and inside(tree, backward.node, up)
+    ]
+    rounds = {n for loop in loops for n in _counts(backward.module, loop)}
+    return bool(rounds & uses(side.test)) and not any(
+        isinstance(up, Loop)
+        for site in unit.of(Kind.INITIALIZE)
+        for up in levels(site.module.tree, site.node)
+    )
+
+
+def _counts(module: Module, loop: ast.For) -> Iterator[str]:
+    """Yield the names by which a loop counts its rounds."""
+    over = loop.iter if isinstance(loop.iter, ast.Call) else None
+    called = module.scopes.builtin(over.func) if over is not None else ""
+    target = loop.target
+    if called == "enumerate" and isinstance(target, ast.Tuple):
+        target = target.elts[0]
+    if called in ("enumerate", "range") and isinstance(target, ast.Name):
+        yield target.id
 
 
 def _is_always_on(unit: Unit, condition: Condition, backward: Backward) -> bool:
