@@ -277,3 +277,9 @@ def among_names(test: ast.Compare) -> tuple[ast.expr | None, object]:
             if isinstance(test.left, ast.Constant):
                 return holder.value, test.left.value
     return None, None
+
+
+def may_be_apart(one: str, other: str | None) -> bool:
+    """Tell whether two paths may lead to what two objects hold: ``a.net`` and ``b.optimizer``, but not those of ``a`` and ``a.b``."""
+    holders = [f"{text.rpartition('.')[0]}." for text in (one, other or "")]
+    return "." not in holders and not any(holders[k].startswith(holders[1 - k]) for k in (0, 1))

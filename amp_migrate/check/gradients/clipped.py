@@ -9,7 +9,7 @@ from amp_migrate.check.events.labels import Does
 from amp_migrate.check.events.sides import Key, Side, changed, differs
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.check.gradients.waiting import same_optimizers
-from amp_migrate.facts.paths import all_given, outward, tail, walk
+from amp_migrate.facts.paths import all_given, outward, path, root, tail, walk
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.protocol.calls.coming import handed_in
 from amp_migrate.training.bindings import bases, values_of
@@ -19,6 +19,7 @@ from amp_migrate.values.objects import Instance, Made
 
 _WHOLE = ("module", "_orig_mod", "model")  # how what wraps a network calls it
 _OTHERS = "takes other gradients than those of the optimizer that Apex was asked for:"
+_APART = "takes the gradients of another object than that whose optimizer Apex was asked for:"
 _ALL = "takes the gradients of all optimizers, where Apex was asked for those of one of them:"
 
 
@@ -27,9 +28,11 @@ def clipped(old: Side, new: Side) -> Iterator[tuple[Key, Difference]]:
     same = same_optimizers(old, new)
     for name, introduced in changed(old, new).items():
         wanted: dict[str, set[int]] = {}
+        asked: dict[str, list[ast.expr]] = {}
         for function in old.functions[name]:
             for call, label in old.of_kind(function, Does.READ):
                 given = [optimizer for part in call.args[:1] for optimizer in _masters(part)]
+                asked.setdefault(str(label), []).extend(given)
                 numbers = _optimizers(old, function, given[0]) if given else frozenset()
                 if numbers and numbers <= same.keys():
                     wanted.setdefault(str(label), set()).update(same[n] for n in numbers)
@@ -38,6 +41,27 @@ def clipped(old: Side, new: Side) -> Iterator[tuple[Key, Difference]]:
                 expected = wanted.get(str(label))
                 if expected and call.args and _leaves_out(new, function, call.args[0], expected):
                     yield differs(function, call, f"`{ast.unparse(call)}` {_OTHERS}")
+                elif _is_of_another(new, function, call, asked.get(str(label), [])):
+                    yield differs(function, call, f"`{ast.unparse(call)}` {_APART}")
+
+
+def _is_of_another(
+    side: Side, function: Function, call: ast.Call, asked: Sequence[ast.expr]
+) -> bool:
+    """Tell whether a call takes what one variable holds where another one, of the same class, holds all optimizers that were asked for."""
+    module = function.module
+    names = {n.id: n for n in function.own_nodes if isinstance(n, ast.Name)}
+    wanted = {root(node) for node in asked if "." in (path(node) or "")}
+    for base in bases(module, call.args[0], set()) if call.args else ():
+        own = root(base)
+        if "." not in (path(base) or "") or own not in names or own in wanted:
+            continue
+        others = [names[name] for name in wanted if name in names]
+        made = set(side.project.instance_classes(module, names[own]))
+        alike = (made & {*side.project.instance_classes(module, other)} for other in others)
+        if others and all(alike):
+            return True
+    return False
 
 
 def _masters(given: ast.expr) -> Iterator[ast.expr]:

@@ -7,13 +7,13 @@ import copy
 
 from amp_migrate.apex.sites import Site
 from amp_migrate.facts.below import behind_docstring
-from amp_migrate.facts.paths import all_given, path, same, stored, tail, walk
+from amp_migrate.facts.paths import all_given, may_be_apart, path, same, stored, tail, walk
 from amp_migrate.facts.variables import put_in
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.unscaling.made_of import Frame, MadeOf
 from amp_migrate.project.programs import beside
 from amp_migrate.project.rounds import graph_of, points_of, points_of_all
-from amp_migrate.training.origins.meant import in_turns
+from amp_migrate.training.origins.meant import in_turns, is_one_of_several
 
 
 def parameters_text(unit: Unit, site: Site) -> str:
@@ -38,7 +38,9 @@ def _model_of(unit: Unit, site: Site, optimizer: ast.expr) -> str | None:
         return None
     built = _built_from(unit, wanted)
     models = {values.group(module, node) for module, node in unit.models()}
-    if built is None or built not in models or len(models) != 1:
+    if built is None or built not in models:
+        return None
+    if len(models) > 1 and is_one_of_several(unit.project, site.module, optimizer):
         return None
     return _name_in(unit, site, built)
 
@@ -65,8 +67,9 @@ def _is_constructor(call: ast.Call) -> bool:
 
 
 def _name_in(unit: Unit, site: Site, group: object) -> str | None:
-    """Return the shortest path by which a function names an object on every way to a site."""
+    """Return the shortest path by which a function names an object on every way to a site, of the object that has the optimizer."""
     values, function = unit.project.values, site.function
+    optimizer = path(all_given(site.call)[0])
     found = {
         text
         for node in walk(function.scope)
@@ -75,6 +78,7 @@ def _name_in(unit: Unit, site: Site, group: object) -> str | None:
         and not text.endswith(".module")
         and values.group(function.module, node) == group
         and _is_bound(unit, site, text.partition(".")[0])
+        and not may_be_apart(text, optimizer)
     }
     return min(found, key=lambda text: (len(text), text), default=None)
 

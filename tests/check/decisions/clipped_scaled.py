@@ -170,3 +170,74 @@ CLIPPED_SCALED = (
         },
     ),
 )
+
+_LEARNER_BEFORE = """
+# file: train.py
+import torch
+import torch.nn as nn
+from apex import amp
+
+
+class Learner:
+    def __init__(self, width):
+        self.net = nn.Sequential(nn.Linear(4, width), nn.ReLU(), nn.Linear(width, 1))
+        self.opt = torch.optim.SGD(self.net.parameters(), 0.1)
+        self.net, self.opt = amp.initialize(self.net, self.opt, opt_level="O1")
+
+
+def learn(learner, beside, x):
+    loss = (learner.net(x).float() - x.sum(1, keepdim=True)).pow(2).mean()
+    loss = loss + 0.1 * beside.net(x).float().pow(2).mean()
+    learner.opt.zero_grad()
+    with amp.scale_loss(loss, learner.opt) as s:
+        s.backward()
+    nn.utils.clip_grad_norm_(amp.master_params(learner.opt), 0.05)
+    learner.opt.step()
+
+
+torch.manual_seed(0)
+one, two = Learner(8), Learner(12)
+for step in range(24):
+    learn(one, two, torch.randn(8, 4))
+print(sum(p.double().sum().item() for m in (one, two) for p in m.net.parameters()))
+"""
+_LEARNER_AFTER = """
+# file: train.py
+import torch
+import torch.nn as nn
+
+
+class Learner:
+    def __init__(self, width):
+        self.net = nn.Sequential(nn.Linear(4, width), nn.ReLU(), nn.Linear(width, 1))
+        self.opt = torch.optim.SGD(self.net.parameters(), 0.1)
+        self.scaler = torch.cuda.amp.GradScaler()
+
+
+def learn(learner, beside, x):
+    with torch.cuda.amp.autocast():
+        loss = (learner.net(x).float() - x.sum(1, keepdim=True)).pow(2).mean()
+        loss = loss + 0.1 * beside.net(x).float().pow(2).mean()
+    learner.opt.zero_grad()
+    learner.scaler.scale(loss).backward()
+    learner.scaler.unscale_(learner.opt)
+    nn.utils.clip_grad_norm_(learner.net.parameters(), 0.05)
+    learner.scaler.step(learner.opt)
+    learner.scaler.update()
+
+
+torch.manual_seed(0)
+one, two = Learner(8), Learner(12)
+for step in range(24):
+    learn(one, two, torch.randn(8, 4))
+print(sum(p.double().sum().item() for m in (one, two) for p in m.net.parameters()))
+"""
+CLIPPED_SCALED = (
+    *CLIPPED_SCALED,
+    Training(
+        "a learner beside another one",
+        files(_LEARNER_BEFORE),
+        files(_LEARNER_AFTER),
+        {"the other one is clipped": (("(learner.net.parameters()", "(beside.net.parameters()"),)},
+    ),
+)
