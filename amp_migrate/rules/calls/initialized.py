@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 from functools import partial
 
@@ -27,6 +28,7 @@ from amp_migrate.training.origins.meant import may_be_none, never_none, only_loo
 
 _FIRST = "assign the optimizer to a variable above, hand that in, then run again"
 _TIGHT = (ast.Name, ast.Attribute, ast.Call, ast.List)
+_DISPLAYS = (ast.Tuple, ast.List)
 
 
 def refuse_pure_fp16(unit: Unit, site: Site, options: Options) -> None:
@@ -235,7 +237,11 @@ def _put_back(stmt: ast.stmt, named: dict[str, ast.expr]) -> str | None:
     value = stmt.value
     if not isinstance(value, ast.Name) or value.id not in named:
         return None
-    return value.id if same(stmt.targets[0], named[value.id]) else None
+    target, given = stmt.targets[0], named[value.id]
+    if isinstance(target, _DISPLAYS) and isinstance(given, _DISPLAYS):
+        pairs = itertools.zip_longest(target.elts, given.elts)
+        return value.id if all(a and b and same(a, b) for a, b in pairs) else None
+    return value.id if same(target, given) else None
 
 
 def _read_once(site: Site, name: str) -> bool:
@@ -265,6 +271,8 @@ def _reads(project: Project, site: Site, stmt: ast.Assign) -> bool:
 def _is_stored(project: Project, target: ast.expr) -> bool:
     """Tell whether an assignment to a dotted name or to an item does no more than to store."""
     names = {function.name for function in project.functions() if function.cls is not None}
+    if isinstance(target, _DISPLAYS):
+        return all(isinstance(e, ast.Name) or _is_stored(project, e) for e in target.elts)
     if isinstance(target, ast.Subscript):
         plain = isinstance(target.slice, ast.Name | ast.Constant) and path(target.value) is not None
         return plain and "__setitem__" not in names
