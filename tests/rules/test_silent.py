@@ -217,6 +217,22 @@ def main(model, optimizer, x):
 """
         },
     ),
+    "turns that are a multiple of their windows": (
+        "AMP203",
+        {
+            "a.py": f"""{HEAD}
+
+def main(model, optimizer, x, k):
+    {INITIALIZED}    for i in range(24 * k):
+        loss = model(x).sum() / k
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+        if (i + 1) % k == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+        },
+    ),
     "a plain backward where AMP is off": (
         "AMP206",
         {

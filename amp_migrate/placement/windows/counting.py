@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from functools import partial
 
-from amp_migrate.facts.below import every
+from amp_migrate.facts.below import every, with_parts
 from amp_migrate.facts.constants import number
 from amp_migrate.facts.paths import defs, path, uses, walk
 from amp_migrate.flow.assumption import NOTHING, Known
@@ -17,7 +17,7 @@ from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function
 from amp_migrate.project.order import inside, loop_of
 from amp_migrate.training.flags.counted import remainders
-from amp_migrate.training.flags.turns import turns
+from amp_migrate.training.flags.turns import Counter, turns
 from amp_migrate.training.origins.constants import constant_of
 
 _SEVERAL = ((ast.Gt, 0), (ast.Gt, 1), (ast.GtE, 1), (ast.GtE, 2), (ast.NotEq, 1))
@@ -97,6 +97,9 @@ def ends_whole(unit: Unit, function: Function, limit: Fork) -> bool:
     leaving = (n for n in walk(loop) if isinstance(n, ast.Break | ast.Continue | ast.Return))
     if not all(isinstance(n, ast.Continue) and inside(module.tree, n, limit) for n in leaving):
         return False
+    stepped = not isinstance(ways(limit)[0][-1], ast.Continue)
+    if evaluate(_after_whole_windows(loop, counter, test), NOTHING) is stepped:
+        return True
     constant = partial(constant_of, unit.project, unit.losses.reached, function)
     many = number(constant(counter.many))
     if many is None or many < 1:
@@ -106,8 +109,24 @@ def ends_whole(unit: Unit, function: Function, limit: Fork) -> bool:
         value = constant(name)
         if value is not None:
             known = known.with_fact(term_of_name(name.id), Known(value.value))
-    outcome = evaluate(test, known)
-    return outcome is not None and outcome is not isinstance(ways(limit)[0][-1], ast.Continue)
+    return evaluate(test, known) is stepped
+
+
+def _after_whole_windows(loop: ast.AST, counter: Counter, test: ast.expr) -> ast.expr:
+    """Return a test in the last turn over ``range(n * k)``: no remainder of the turns by `k` is left there."""
+    many = counter.many
+    if not isinstance(many, ast.BinOp) or not isinstance(many.op, ast.Mult):
+        return test
+    changed = {name for node in walk(loop) for name in defs(node)}
+    factors = [ast.unparse(f) for f in (many.left, many.right) if not uses(f) & changed]
+    turn = counter.name.id if counter.start else f"{counter.name.id} + 1"
+    known: dict[ast.AST, ast.expr] = {
+        node: ast.Constant(0)
+        for node in every(test)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod)
+        if ast.unparse(node.right) in factors and ast.unparse(node.left) == turn
+    }
+    return with_parts(test, known) if known and counter.start in (0, 1) else test
 
 
 def _paths(node: ast.expr) -> set[str]:
