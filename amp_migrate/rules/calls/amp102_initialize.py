@@ -215,10 +215,9 @@ def _default(context: Context, site: Site, creation: Creation) -> list[Edit]:
     own = not context.unit.home.module_level or site.function.node is None
     if not (creation.shared and own):
         return []
-    sites = context.unit.home.inits[site.function]
+    sites, tree = context.unit.home.inits[site.function], site.module.tree
     if site is not sites[0]:
         return []
-    tree = site.module.tree
     first = children_of(tree, [site.statement for site in sites])[0]
     uses = context.unit.home.users.get(site.function, [])
     while not all(reaches(tree, first, use) for use in uses):
@@ -228,10 +227,8 @@ def _default(context: Context, site: Site, creation: Creation) -> list[Edit]:
         first = holder
     if isinstance(first, ast.If) and is_exhaustive(first, sites):
         return []
-    loops = [level for level in levels(tree, first) if isinstance(level, Loop)]
-    first = (
-        loops[-1] if loops else first
-    )  # a later round may leave them all out: AMP stays as it is
+    # A later round may leave them all out: AMP stays as it is.
+    *_, first = (first, *(up for up in levels(tree, first) if isinstance(up, Loop)))
     text = f"{target_of(context, site)} = {context.spelling.scaler(['enabled=False'])}"
     return [Insert(tree.span(first), text, after=False)]
 
