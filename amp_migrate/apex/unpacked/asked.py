@@ -25,7 +25,7 @@ def unpacked(
     held = entries(project, site.module, mapping, site.call)
     if held is not None and set(held) <= set(options):
         return held, ()
-    if held is None and is_place(mapping):
+    if held is None and _may_be_asked(mapping):
         return None, _ALL
     text = site.module.tree.segment(mapping)
     raise Cannot(
@@ -37,8 +37,18 @@ def unpacked(
 
 
 def is_partly_unread(project: Project, site: Site, mapping: ast.expr) -> bool:
-    """Tell whether a variable, attribute or item holds a mapping of which not all can be read."""
-    return is_place(mapping) and entries(project, site.module, mapping, site.call) is None
+    """Tell whether a variable, attribute or item holds a mapping of which not all can be read, or an entry of another one."""
+    return _may_be_asked(mapping) and entries(project, site.module, mapping, site.call) is None
+
+
+def _may_be_asked(mapping: ast.expr) -> bool:
+    """Tell whether an expression gives the same mapping again: a place, or what a place has under a constant key, as ``options.get("amp", {})``."""
+    if not isinstance(mapping, ast.Call) or not isinstance(mapping.func, ast.Attribute):
+        return is_place(mapping)
+    key, *default = mapping.args or [mapping]
+    gets = mapping.func.attr == "get" and len(default) < 2 and not mapping.keywords
+    fixed = all(isinstance(node, ast.Dict) and not node.keys for node in default)
+    return gets and fixed and isinstance(key, ast.Constant) and _may_be_asked(mapping.func.value)
 
 
 def remark(mapping: str) -> str:
