@@ -1,4 +1,4 @@
-"""Which statements go one of two ways, and by what test."""
+"""Which statements go one of two ways, by what test, and what that says to other methods of the same object."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import ast
 import pytest
 
 from amp_migrate.flow.cfg.subject import is_fork, question, ways
+from amp_migrate.placement.windows.same_object import known_of_object, on_same_object
+from tests.project.helpers import Case
 
 
 @pytest.mark.parametrize(
@@ -51,3 +53,39 @@ def test_a_fork_asks_once(text: str, asked: str, yes: str, no: str) -> None:
 def test_others_are_no_forks(text: str) -> None:
     """Guards, further cases and patterns that compare nothing leave more than two ways."""
     assert not is_fork(ast.parse(text).body[0])
+
+
+TRAINER = """
+class Trainer:
+    def __init__(self, way):
+        self.way = way
+
+    def backward(self, loss, last):
+        if self.way == "apex" and last:
+            if self.way.upper() != "NONE":
+                loss.backward()
+
+    def step(self, loss):
+        other = Trainer("none")
+        self.backward(loss, True)
+        other.backward(loss, True)
+"""
+SET = "\n    def change(self, way):\n        self.way = way\n"
+
+
+@pytest.mark.parametrize(("more", "known"), [("", {"self.way"}), (SET, set())], ids=["kept", "set"])
+def test_what_constructors_set_is_known(more: str, known: set[str]) -> None:
+    """What a method may set later, or a parameter says, is nothing that other methods find as well."""
+    case = Case({"a.py": TRAINER + more})
+    function = case.function("a.py", "Trainer.backward")
+    found = known_of_object(case.project, function, case.call("a.py", "loss.backward()"))
+    operands = {o.text for fact in found.facts for o in fact.term.operands} - {"self"}
+    assert operands == known
+
+
+def test_a_method_of_the_same_object() -> None:
+    """It is called on the receiver, not on another object of the class."""
+    case = Case({"a.py": TRAINER})
+    method = case.function("a.py", "Trainer.backward")
+    sites = sorted(case.project.callers(method), key=lambda site: site.call.lineno)
+    assert [on_same_object(site, method) for site in sites] == [True, False]

@@ -9,6 +9,7 @@ from functools import partial
 from amp_migrate.facts.paths import root, stored
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing, clears
+from amp_migrate.placement.windows.same_object import known_of_object
 from amp_migrate.placement.windows.uses import Place, Uses
 from amp_migrate.project import Function
 from amp_migrate.project.order import inside
@@ -48,7 +49,8 @@ def left_out(unit: Unit, moved: Iterable[ast.stmt] = ()) -> Iterator[tuple[Backw
             others |= set(_clears_unlike(unit, backward))
         uses = Uses(unit, others, set(moved), steps)
         end = points_of(unit.project, backward.function, backward.node)[-1:]
-        where = uses.passes(backward.function, end)
+        known = known_of_object(unit.project, backward.function, backward.node)
+        where = uses.passes(backward.function, end, known=known)
         if where is not None or _is_yielded(unit, backward, steps):
             yield backward, where or backward.function
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
-from amp_migrate.flow import Graph, Kind, Paths, Point, leads
+from amp_migrate.flow import NOTHING, Assumption, Graph, Kind, Paths, Point, leads
 from amp_migrate.flow.cfg.subject import Fork, evaluated, is_fork, question, ways
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.clearing import clearing, clears
 from amp_migrate.placement.windows.raised import raising
+from amp_migrate.placement.windows.same_object import on_same_object
 from amp_migrate.placement.windows.surviving import ending, leaves_out, training
 from amp_migrate.project import CallSite, Function, Module
 from amp_migrate.project.order import in_branch, inside, levels
@@ -44,7 +45,7 @@ class Uses:
         self._later: dict[ast.AST, bool] = {}
         self._sure: dict[Function, bool] = {}
         self._clearing: dict[Function, bool] = {}
-        self._ways: dict[Function, Paths] = {}
+        self._ways: dict[tuple[Function, Assumption], Paths] = {}
 
     def lost(
         self,
@@ -76,13 +77,14 @@ class Uses:
         starts: Iterable[Point],
         seen: frozenset[Function] = frozenset(),
         taken: bool = False,
+        known: Assumption = NOTHING,
     ) -> Function | None:
         """Return where gradients that are there at some points may be cleared past a step that some way takes.
 
-        `taken`: a function that was left by then may take them.
+        `taken`: a function that was left by then may take them. `known` is what holds of its object all along.
         """
         graph = graph_of(self._unit.project, function)
-        paths, stepping = self._followed(function), [*self._surely(function, graph)]
+        paths, stepping = self._followed(function, known), [*self._surely(function, graph)]
         cleared = [*self._cleared(function), *self._cleared_below(function, graph)]
         starts = list(starts)
         starts += [
@@ -97,7 +99,13 @@ class Uses:
         kept, around = [*cleared, *stepping], seen | {function}
         returns, raises = (leads(paths, starts, [end], kept) for end in (graph.exit, graph.raised))
         found = (
-            self.passes(c.function, self._behind(c, function, returns, raises), around, taken)
+            self.passes(
+                c.function,
+                self._behind(c, function, returns, raises),
+                around,
+                taken,
+                known if on_same_object(c, function) else NOTHING,
+            )
             for c in (self._unit.project.callers(function) if returns or raises else ())
             if c.function not in around and not leaves_out(self._unit, c.call)
         )
@@ -132,13 +140,16 @@ class Uses:
         if raises:
             yield from raising(self._unit.project).goes_on(site, callee)
 
-    def _followed(self, function: Function) -> Paths:
-        """Return the ways through a function on which no call changes what a test reads."""
-        if function not in self._ways:
+    def _followed(self, function: Function, known: Assumption = NOTHING) -> Paths:
+        """Return the ways through a function on which no call changes what a test reads, where something is known of its object."""
+        if (function, known) not in self._ways:
             project = self._unit.project
-            graph, known = raising(project).graph(function), entered(project, function)
-            self._ways[function] = Paths(graph, known, changes=lambda *_: False, exceptions=False)
-        return self._ways[function]
+            graph, held = raising(project).graph(function), entered(project, function)
+            for fact in known.facts:
+                held = held.with_fact(fact.term, fact.value)
+            paths = Paths(graph, held, changes=lambda *_: False, exceptions=False)
+            self._ways[function, known] = paths
+        return self._ways[function, known]
 
     def _due(self, function: Function, graph: Graph) -> Iterator[tuple[Sequence[Point], Point]]:
         """Yield where the branches with a step begin whose test, before that, lets it wait for several micro-batches."""
