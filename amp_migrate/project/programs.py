@@ -73,10 +73,10 @@ def beside(project: Project, *paths: str) -> frozenset[str]:
 
 
 def _beside(project: Project, path: str) -> frozenset[str]:
-    return frozenset(_run_by(project, closure([path], partial(_may_import, project))))
+    return frozenset(run_by(project, *closure([path], partial(_may_import, project))))
 
 
-def _run_by(project: Project, paths: Iterable[str]) -> list[str]:
+def run_by(project: Project, *paths: str) -> list[str]:
     """Return some files and what they may import, at any distance."""
     return closure(paths, partial(_may_be_imported, project))
 
@@ -115,7 +115,7 @@ def run_from(project: Project, entries: Iterable[Function]) -> frozenset[str]:
     found: set[str] = set()
     for path, top in dict.fromkeys((f.module.path, f.node is None) for f in entries):
         alone = top and not any(True for _ in _may_import(project, path))
-        found.update(_run_by(project, [path]) if alone else beside(project, path))
+        found.update(run_by(project, path) if alone else beside(project, path))
     return frozenset(found)
 
 

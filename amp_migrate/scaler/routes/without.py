@@ -7,9 +7,21 @@ from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 
 from amp_migrate.apex.sites import Kind, Site
-from amp_migrate.project import CallSite, Function, Module, Project
-from amp_migrate.project.programs import beside
+from amp_migrate.flow import NOTHING, evaluate, refine
+from amp_migrate.project import CallSite, Function, Project
+from amp_migrate.project.programs import beside, files_of, run_by
 from amp_migrate.project.reach import upwards
+
+_PROGRAM = ast.parse("__name__ == '__main__'", mode="eval").body
+_IMPORTED = refine(NOTHING, _PROGRAM, False) or NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class _Ways:
+    """Where the ways to some code start: as the program of some files, or wherever one of some files is imported too."""
+
+    programs: frozenset[str]
+    imported: frozenset[str]
 
 
 class Without:
@@ -20,7 +32,7 @@ class Without:
 
     def __init__(self, project: Project, sites: Iterable[Site]) -> None:
         self._project = project
-        self._starting = {site.module.path for site in sites if site.kind is Kind.INITIALIZE}
+        self._starting = [site for site in sites if site.kind is Kind.INITIALIZE]
         self._known: dict[Function, bool] = {}
 
     def __contains__(self, function: object) -> bool:
@@ -33,15 +45,58 @@ class Without:
 
     def _never(self, function: Function) -> bool:
         """Tell whether every way to a function starts in code of files that no program runs together with an initialize."""
-        programs: set[Module] = set()
-        for caller in upwards(self._project, function):
-            if caller.node is None:
-                programs.add(caller.module)
-            elif not self._project.callers(caller) or any(self._project.escapes(caller)):
-                return False
-        return bool(programs) and not any(
-            self._starting & beside(self._project, program.path) for program in programs
+        ways = self._ways(function, None)
+        if ways is None or not (ways.programs or ways.imported):
+            return False
+        near = beside(self._project, *ways.imported)
+        return not any(
+            site.module.path in near or any(self._begins(site, path) for path in ways.programs)
+            for site in self._starting
         )
+
+    def _begins(self, site: Site, program: str) -> bool:
+        """Tell whether a program may initialize at a site that it, or what it imports, holds.
+
+        What it loads by a name that it works out may be called by any name, too.
+        """
+        if site.module.path not in run_by(self._project, program):
+            return False
+        files = files_of(self._project, self._project.modules[program])
+        if site.module.path not in files:
+            return True
+        ways = self._ways(site.function, site.node)
+        return ways is None or program in ways.programs or not files.isdisjoint(ways.imported)
+
+    def _ways(self, function: Function, node: ast.AST | None) -> _Ways | None:
+        """Return where the ways to a function start, or to a node of it; None where not all of them are seen."""
+        above = upwards(self._project, function)
+        if any(
+            not self._project.callers(f) or any(self._project.escapes(f))
+            for f in above
+            if f.node is not None
+        ):
+            return None
+        leading = {site.call: site.function for f in above for site in self._project.callers(f)} | (
+            {node: function} if node is not None else {}
+        )
+        tops = {f for f in above if f.node is None}
+        alone = {
+            f
+            for f in tops
+            if (f is not function or node is not None)
+            and all(_runs_as_program(f, n) for n, home in leading.items() if home is f)
+        }
+        return _Ways(
+            frozenset(f.module.path for f in alone), frozenset(f.module.path for f in tops - alone)
+        )
+
+
+def _runs_as_program(top: Function, node: ast.AST) -> bool:
+    """Tell whether top-level code is left out where its file is imported."""
+    return any(
+        evaluate(branch.test, _IMPORTED) is (not holds)
+        for branch, holds in top.module.tree.sides(node)
+    )
 
 
 @dataclass(slots=True)
