@@ -35,7 +35,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.apex.emptied import Empty, asked, test_of
-from amp_migrate.apex.sites import HANDED_ON, Kind
+from amp_migrate.apex.sites import HANDED_ON, Kind, Site
 from amp_migrate.placement.making.stored import kept_guards, made_at
 from amp_migrate.placement.unscaling.parameters import replaced_parameters
 from amp_migrate.plan.model import (
@@ -149,8 +149,27 @@ def _entry(context: Context, entry: Entry) -> Decision:
     if entry.key is not None and entry.key.value == "amp":
         key = native_key(tree.segment(entry.key))
         edits.append(ReplaceExpression(tree.span(entry.key), key))
+    keyword = _collected(context, site)
+    if keyword is not None and keyword[1] != context.unit.home.name:
+        edits.append(RenameKeyword(tree.span(keyword[0]), keyword[1], context.unit.home.name))
     message = f"keeps `{scaler}` beside what is saved"
     return decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
+
+
+def _collected(context: Context, site: Site) -> tuple[ast.Call, str] | None:
+    """Return the call that collects amp, or None in its place, by a keyword in its ``**kwargs``: ``restore(amp=amp if on else None)``."""
+    parents = site.module.tree.parents
+    up = parents.get(site.node)
+    while isinstance(up, ast.IfExp):
+        up = parents.get(up)
+    call = parents.get(up) if isinstance(up, ast.keyword) else None
+    if not isinstance(up, ast.keyword) or up.arg is None or not isinstance(call, ast.Call):
+        return None
+    callees = context.unit.project.callees(call)
+    collects = bool(callees) and all(
+        f.parameters.kwarg and up.arg not in f.parameters.names for f in callees
+    )
+    return (call, up.arg) if collects else None
 
 
 def _parameter(context: Context, function: Function, old: str) -> Decision:

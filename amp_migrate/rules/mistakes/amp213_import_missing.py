@@ -2,7 +2,7 @@
 
 ## What it does
 Where an optimizer is initialized by Apex and `scale_loss` is called for it where nothing binds `amp`, the call is
-migrated as if Apex were imported there.
+migrated as if Apex were imported there. So is an `apex.amp.initialize` that nothing binds itself.
 
 ## Why
 `from apex import amp` inside one function binds the name in that function alone: in another method or file
@@ -67,12 +67,22 @@ def decide_in_apex(context: Context) -> Iterator[Decision]:
     for site in sorted(_uses(context), key=lambda site: site.span):
         tree, stmt = site.module.tree, site.statement
         edits = []
-        if not any(dominates(tree, before, stmt) for before in imported if before in tree.parents):
+        earlier = [before for before in imported if before in tree.parents]
+        same = any(tree.function(before) is tree.function(stmt) for before in earlier)
+        if not any(dominates(tree, before, stmt) for before in earlier) and not (
+            same and _is_an_arm(site)
+        ):
             imported.append(stmt)
             statement = "import apex" if _name(site) == "apex" else "from apex import amp"
             edits = [Insert(tree.span(stmt), statement, after=False)]
         message = f"nothing in this file defines `{_name(site)}`, so this raised NameError; it is imported"
         yield decision(RULE, Status.FIXED, site.module, site.node, message, edits)
+
+
+def _is_an_arm(site: Site) -> bool:
+    """Tell whether a use is what a conditional expression gives under a flag, which the import stands under as well."""
+    up = site.module.tree.parent(site.node)
+    return isinstance(up, ast.IfExp) and up.test is not site.node
 
 
 def _name(site: Site) -> str | None:
