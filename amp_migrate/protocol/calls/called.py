@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from amp_migrate.facts.imports import last_name
-from amp_migrate.facts.paths import all_given, argument, looked_up
+from amp_migrate.facts.paths import LOOKS, all_given, argument, looked_up
 from amp_migrate.modules.binding import fits
 from amp_migrate.project import Anonymous, CallSite, Class, Function, Module, Project
 from amp_migrate.protocol.code.strays import Strays
@@ -142,7 +142,7 @@ class Calls:
     def _handed(self) -> dict[ast.Call, tuple[Function, ...]]:
         found: dict[ast.Call, tuple[Function, ...]] = {}
         for call, module in self._module_of.items():
-            if self._project.callees(call):
+            if self._project.callees(call) or module.scopes.builtin(call.func) in LOOKS:
                 continue
             functions = [
                 function

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 
 from amp_migrate.facts.constants import string
+from amp_migrate.facts.paths import LOOKS
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.facts.tree import Tree
 from amp_migrate.modules.binding import bind
@@ -18,6 +19,9 @@ _Mention = tuple[Module, ast.AST]
 _GIVE_NOTHING = frozenset(
     {"abc.ABC", "object", "torch.nn.Module", "torch.nn.modules.module.Module"}
 )
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+# Functions of Python that look at a collection, or go through it or a copy.
+_GO_THROUGH = LOOKS | {"enumerate", "list", "reversed", "set", "sorted", "tuple", "zip"}
 
 
 class Spoken:
@@ -57,26 +61,39 @@ class Spoken:
         scopes = function.module.scopes
         owner = scopes.owner(node)
         home = function.module.functions.get(owner) if owner is not None else None
-        if home is None:
+        if isinstance(owner, _COMPREHENSIONS):
+            home = function_of(function.module, node)
+        if home is None or owner is None:
             return None
         function = home
-        bindings = scopes.bindings(function.scope, node.id)
-        if node.id in function.parameters.names:
+        bindings = scopes.bindings(owner, node.id)
+        if owner is function.scope and node.id in function.parameters.names:
             given = all(isinstance(binding, ast.arg) for binding in bindings)
             return self._given(function, node.id, seen) if given and function not in seen else None
-        values = [value for binding in bindings for value in _bound(function.module.tree, binding)]
+        tree = function.module.tree
+        held = {b: taken for b in bindings if (taken := _collection(tree, b)) is not None}
+        values = [v for b in bindings if b not in held for v in _bound(tree, b)]
         strings = [
             self._strings(function, value, seen)
             if value is not None and not isinstance(value, ast.Name)
             else None
             for value in values
         ]
+        strings += [self._of_classes(function, each, seen, items=True) for each in held.values()]
         return _all(strings)
 
     def _of_classes(
-        self, function: Function, node: ast.Attribute, seen: frozenset[Function]
+        self,
+        function: Function,
+        node: ast.Attribute,
+        seen: frozenset[Function],
+        *,
+        items: bool = False,
     ) -> frozenset[str] | None:
-        """Return what classes give an attribute of the object of a method; None where anything else may give it."""
+        """Return what classes give an attribute of the object of a method; None where anything else may give it.
+
+        With `items`, what the collection holds that they give it, if nothing but these puts anything into it.
+        """
         cls = _class_of(function, node.value)
         related = [cls, *cls.subclasses()] if cls is not None else []
         family = dict.fromkeys(base for each in related for base in each.mro())
@@ -86,11 +103,14 @@ class Spoken:
         found: list[frozenset[str] | None] = []
         for module, mention in self._said(node.attr):
             if _is_asked(module, mention):
+                if items and not _leaves_items(module, mention):
+                    return None
                 continue
             in_class = module.tree.parents.get(module.tree.statement(mention)) in bodies
             if isinstance(mention, ast.Name) and not in_class:
                 continue
-            found.append(self._kept(module, assigned(module.tree, mention), seen))
+            value = assigned(module.tree, mention)
+            found.append(_listed(value) if items else self._kept(module, value, seen))
         return _all(found)
 
     def _kept(
@@ -166,6 +186,33 @@ def _given(module: Module, function: Function, mention: ast.AST, name: str) -> a
         return None
     passed = bind(CallSite(function, call, bound=function.takes_receiver), function)
     return passed.given.get(name)
+
+
+def _collection(tree: Tree, binding: ast.AST) -> ast.Attribute | None:
+    """Return the attribute whose items a loop binds a name to."""
+    loop = tree.parents.get(binding)
+    if not isinstance(loop, ast.For | ast.comprehension) or loop.target is not binding:
+        return None
+    return loop.iter if isinstance(loop.iter, ast.Attribute) else None
+
+
+def _listed(value: ast.expr | None) -> frozenset[str] | None:
+    """Return the strings of a collection that is written out; None where it holds anything else."""
+    if not isinstance(value, ast.Tuple | ast.List | ast.Set):
+        return None
+    return _all(
+        None if (text := string(item)) is None else frozenset({text}) for item in value.elts
+    )
+
+
+def _leaves_items(module: Module, mention: ast.AST) -> bool:
+    """Tell whether what reads a collection puts nothing into it: it goes through it, or asks for one item or how many."""
+    up = module.tree.parents.get(mention)
+    if isinstance(up, ast.For | ast.comprehension):
+        return up.iter is mention
+    if isinstance(up, ast.Call):
+        return module.scopes.builtin(up.func) in _GO_THROUGH
+    return isinstance(up, ast.Subscript) and isinstance(up.ctx, ast.Load)
 
 
 def _bound(tree: Tree, binding: ast.AST) -> Iterator[ast.expr | None]:
