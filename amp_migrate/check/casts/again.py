@@ -13,7 +13,15 @@ from amp_migrate.check.apex.initialized import OFF, ON, Initialized
 from amp_migrate.check.apex.steady import stays
 from amp_migrate.check.casts.callables import Replaced, counterparts, spelled
 from amp_migrate.check.casts.casting import Casting, Casts
-from amp_migrate.check.casts.differing import CAST, SWITCHED, UNCAST, Where, differs, where
+from amp_migrate.check.casts.differing import (
+    CAST,
+    SWITCHED,
+    UNCAST,
+    Where,
+    differs,
+    told_above,
+    where,
+)
 from amp_migrate.check.casts.enabled import asks_scaler
 from amp_migrate.check.events.claims import UNCAST as LEFT_UNCAST
 from amp_migrate.check.events.claims import Claims
@@ -145,9 +153,17 @@ class Again:
             wanted = frozenset(state for old in ran for state in was[old])
             inside = self.native.at(function, call, self.begun[function])
             if wanted == ON and inside is Casts.OFF:
-                yield differs(UNCAST, at, call)
+                program = self.new.program
+                if not told_above(program, self.native, self.begun, function, self._says):
+                    yield differs(UNCAST, at, call)
             elif wanted == OFF and inside is Casts.ON:
                 yield differs(CAST, at, call)
+
+    def _says(self, function: Function, call: ast.Call) -> bool:
+        """Tell whether a rule of the run says of a call of both texts that it is not cast as before."""
+        at = where(function, call)
+        spelt = (n for old in self.old.functions.get(at[0], ()) for n in old.all_calls)
+        return any(spelled(n) == at[1] for n in spelt) and self.reported(at)
 
     def _is_told(self, function: Function) -> bool:
         """Tell whether a rule of the run says of a forward of a function that it is not cast as before."""

@@ -104,9 +104,9 @@ def told_above(
     reported: _Reported,
     around: frozenset[Function] = frozenset(),
 ) -> bool:
-    """Tell whether every way to a function of the new text is cast, or goes through a call that is reported.
+    """Tell whether every way to a function of the new text may be cast, or goes through a call that is reported.
 
-    The functions `around` are asked already.
+    A block of its own that may be on casts a call as well as it does a forward pass. The functions `around` are asked already.
     """
     if function in around:
         return True
@@ -115,6 +115,7 @@ def told_above(
     sites = [at for at in [*sites, *program.calls.mapped(function)] if at[0] in begun]
     return bool(sites) and all(
         native.at(where, call, begun[where]) is Casts.ON
+        or native.here(where, call) is Casts.UNKNOWN
         or reported(where, call)
         or told_above(program, native, begun, where, reported, around)
         for where, call in sites

@@ -121,8 +121,141 @@ _ASKED = Training(
     },
 )
 
+_WRITTEN_BEFORE = """import torch
+from apex import amp
+
+class Writer(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.out = torch.nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.out(x)
+
+    def write(self, x):
+        for _ in range(3):
+            x = self.forward(x)
+        return x
+
+class Trainer:
+    def __init__(self, args):
+        self.args = args
+        self.model = Writer()
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+        if args.level >= 0:
+            self.prepare()
+
+    def prepare(self):
+        self.model, self.optimizer = amp.initialize(
+            self.model, self.optimizer, opt_level="O%d" % self.args.level
+        )
+
+    def step(self, x):
+        with torch.no_grad():
+            y = self.model.write(x)
+        self.optimizer.zero_grad()
+        loss = (self.model(y) - x).pow(2).mean()
+        if self.args.level == -1:
+            loss.backward()
+        else:
+            with amp.scale_loss(loss, self.optimizer) as scaled:
+                scaled.backward()
+        self.optimizer.step()
+
+class Judge:
+    def __init__(self, trainer):
+        self.model = trainer.model
+
+    def judge(self, x):
+        with torch.no_grad():
+            return self.model.write(x)
+
+def main(args, loader):
+    trainer = Trainer(args)
+    judge = Judge(trainer)
+    for x in loader:
+        trainer.step(x)
+        print(judge.judge(x))
+
+"""
+_WRITTEN_AFTER = """import torch
+
+class Writer(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.out = torch.nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.out(x)
+
+    def write(self, x):
+        for _ in range(3):
+            x = self.forward(x)
+        return x
+
+class Trainer:
+    def __init__(self, args):
+        self.scaler = torch.cuda.amp.GradScaler(enabled=False)
+        self.args = args
+        self.model = Writer()
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+        if args.level >= 0:
+            self.prepare()
+
+    def prepare(self):
+        self.scaler = torch.cuda.amp.GradScaler(enabled=("O%d" % self.args.level) != "O0")
+
+    def step(self, x):
+        with torch.no_grad(), torch.cuda.amp.autocast(enabled=self.scaler.is_enabled()):
+            y = self.model.write(x)
+        self.optimizer.zero_grad()
+        with torch.cuda.amp.autocast(enabled=self.scaler.is_enabled()):
+            loss = (self.model(y) - x).pow(2).mean()
+        self.scaler.scale(loss).backward()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+
+class Judge:
+    def __init__(self, trainer):
+        self.model = trainer.model
+
+    def judge(self, x):
+        with torch.no_grad():
+            return self.model.write(x)
+
+def main(args, loader):
+    trainer = Trainer(args)
+    judge = Judge(trainer)
+    for x in loader:
+        trainer.step(x)
+        print(judge.judge(x))
+
+"""
+# The evaluation is not cast, which a rule says; what it shares with the training is cast there alone.
+_WRITTEN = Training(
+    "a method of the network for a training and for an evaluation that a rule leaves",
+    {"train.py": _WRITTEN_BEFORE},
+    {"train.py": _WRITTEN_AFTER},
+    {
+        "not cast in the training": (
+            (
+                "torch.no_grad(), torch.cuda.amp.autocast(enabled=self.scaler.is_enabled())",
+                "torch.no_grad()",
+            ),
+        ),
+        "cast off in the training": (
+            (
+                "torch.no_grad(), torch.cuda.amp.autocast(enabled=self.scaler.is_enabled())",
+                "torch.no_grad(), torch.cuda.amp.autocast(enabled=False)",
+            ),
+        ),
+    },
+    (("AMP107", "train.py", 48, 48, True),),
+)
+
 ROUNDABOUT = (
     _ASKED,
     _by_parts(),
+    _WRITTEN,
     *(_of_the_project(name, *item) for name, item in _OF_THE_PROJECT.items()),
 )
