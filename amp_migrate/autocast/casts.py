@@ -287,10 +287,11 @@ class Casts:
 
 
 def _called_unseen(unit: Unit, function: Function) -> list[Function]:
-    """Return the methods that code out of sight may call on the object whose method a function is."""
-    relatives = family(function.cls) if function.cls is not None else ()
-    methods = [m for cls in relatives for m in cls.methods.values()]
-    return [m for m in methods if not unit.project.callers(m)]
+    """Return what code out of sight may call: methods of the object whose method a function is, functions of a file that ran."""
+    found = [m for c in family(function.cls) for m in c.methods.values()] if function.cls else []
+    if function.node is None:
+        found = [f for f in function.module.functions.values() if f.cls is None and f.node]
+    return [f for f in found if not unit.project.callers(f)]
 
 
 def _needed(creations: list[Creation]) -> list[Creation]:

@@ -15,10 +15,8 @@ from amp_migrate.training.forwards.classes import is_of_network
 
 def serves_others(unit: Unit, function: Function) -> bool:
     """Tell whether programs that initialize run a function, and others too, where nothing is to be cast."""
-    made = {site.function for site in unit.of(Kind.INITIALIZE)}
     begin = _roots(unit.project, function)
-    come = unit.beginning.functions
-    leads = {r: r in come or bool(made & reachable(unit.project, r)) for r in begin}
+    leads = {root: _leads(unit, root) for root in begin}
     return any(leads.values()) and any(
         not leads[root] and _is_program(root) for root in begin if root is not function
     )
@@ -26,12 +24,16 @@ def serves_others(unit: Unit, function: Function) -> bool:
 
 def is_come_to(unit: Unit, function: Function) -> bool:
     """Tell whether a program, or what initializes, runs a function."""
+    roots = _roots(unit.project, function)
+    return any(_is_program(root) or _leads(unit, root) for root in roots)
+
+
+def _leads(unit: Unit, root: Function) -> bool:
+    """Tell whether what nothing calls comes to an initialize, or is a function of a file that came to one when it was run."""
     made = {site.function for site in unit.of(Kind.INITIALIZE)}
     come = unit.beginning.functions
-    return any(
-        _is_program(root) or root in come or bool(made & reachable(unit.project, root))
-        for root in _roots(unit.project, function)
-    )
+    behind = root.node is not None and root.cls is None and root.module.top in made
+    return behind or root in come or bool(made & reachable(unit.project, root))
 
 
 def only_in_forwards(project: Project, function: Function) -> bool:
