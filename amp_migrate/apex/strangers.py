@@ -83,12 +83,12 @@ def _of(project: Project, module: Module) -> Iterator[Stranger]:
         if receiver is None or receiver.rpartition(".")[2] != "amp":
             continue
         unbound = receiver in ("amp", "apex.amp") and _is_unbound(module, bottom(func.value))
-        alone = func.attr in _OF_APEX_ALONE or sets_level(call)
+        alone = func.attr in _OF_APEX_ALONE or _sets_level(call)
         if unbound or (alone and _is_unknown(project, module, func)):
             yield Stranger(module, call, receiver, func.attr, unbound)
 
 
-def sets_level(call: ast.Call) -> bool:
+def _sets_level(call: ast.Call) -> bool:
     """Tell whether a call can only be an `amp.initialize`."""
     return any(k.arg == "opt_level" for k in call.keywords)
 
