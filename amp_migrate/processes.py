@@ -79,11 +79,8 @@ _garbage = _Garbage()
 
 
 def tidy() -> None:
-    """Free what a finished piece of work left, where that may be more than what stays, and nothing else looks for it.
-
-    What stays is looked at once.
-    """
-    if not gc.isenabled() and gc.get_count()[0] > max(_MOST, gc.get_freeze_count()):
+    """Free what a finished piece of work left, where that is much and nothing else looks for it; what stays is looked at once."""
+    if not gc.isenabled() and gc.get_count()[0] > _MOST:
         gc.collect()
         gc.freeze()
 
