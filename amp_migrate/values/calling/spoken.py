@@ -8,7 +8,7 @@ from itertools import product
 
 from amp_migrate.facts.constants import string
 from amp_migrate.facts.paths import LOOKS
-from amp_migrate.facts.scopes import assigned
+from amp_migrate.facts.scopes import ScopeNode, assigned
 from amp_migrate.facts.tree import Tree
 from amp_migrate.modules.binding import bind
 from amp_migrate.modules.model import CallSite, Class, Function, Module
@@ -30,63 +30,65 @@ class Spoken:
     def __init__(self, modules: Mapping[str, Module]) -> None:
         self._modules = modules
         self._mentions: dict[str, list[_Mention]] | None = None
+        self._variables: dict[tuple[ast.AST, str], frozenset[str] | None] = {}
 
     def names(self, function: Function, node: ast.expr) -> frozenset[str] | None:
         """Return the strings that an expression of a function may be; None where that is not told."""
-        return self._strings(function, node, frozenset())
+        return self._strings(function, node)
 
-    def _strings(
-        self, function: Function, node: ast.expr, seen: frozenset[Function]
-    ) -> frozenset[str] | None:
+    def _strings(self, function: Function, node: ast.expr) -> frozenset[str] | None:
         constant = string(node)
         if constant is not None:
             return frozenset({constant})
         if isinstance(node, ast.IfExp):
-            return _all(self._strings(function, arm, seen) for arm in (node.body, node.orelse))
+            return _all(self._strings(function, arm) for arm in (node.body, node.orelse))
         if isinstance(node, ast.Name):
-            return self._named(function, node, seen)
+            return self._named(function, node)
         if isinstance(node, ast.Attribute):
-            return self._of_classes(function, node, seen)
+            return self._of_classes(function, node)
         parts = _parts(node)
-        known = [self._strings(function, part, seen) for part in parts or ()]
+        known = [self._strings(function, part) for part in parts or ()]
         told = [some for some in known if some is not None]
         if not parts or len(told) < len(known):
             return None
         return frozenset(map("".join, product(*told)))
 
-    def _named(
-        self, function: Function, node: ast.Name, seen: frozenset[Function]
-    ) -> frozenset[str] | None:
-        """Return what a variable of a function is bound to: by its calls, by a loop over strings, or by assignments."""
-        scopes = function.module.scopes
-        owner = scopes.owner(node)
+    def _named(self, function: Function, node: ast.Name) -> frozenset[str] | None:
+        """Return what a variable of a function is bound to, worked out once; None for one that is asked for itself meanwhile."""
+        owner = function.module.scopes.owner(node)
         home = function.module.functions.get(owner) if owner is not None else None
         if isinstance(owner, _COMPREHENSIONS):
             home = function_of(function.module, node)
         if home is None or owner is None:
             return None
-        function = home
-        bindings = scopes.bindings(owner, node.id)
-        if owner is function.scope and node.id in function.parameters.names:
+        key = owner, node.id
+        if key not in self._variables:
+            self._variables[key] = None
+            self._variables[key] = self._bound(home, owner, node.id)
+        return self._variables[key]
+
+    def _bound(self, function: Function, owner: ScopeNode, name: str) -> frozenset[str] | None:
+        """Return what binds a variable: the calls of a function, a loop over strings, or assignments."""
+        bindings = function.module.scopes.bindings(owner, name)
+        if owner is function.scope and name in function.parameters.names:
             given = all(isinstance(binding, ast.arg) for binding in bindings)
-            return self._given(function, node.id, seen) if given and function not in seen else None
+            return self._given(function, name) if given else None
         tree = function.module.tree
         held = {b: taken for b in bindings if (taken := _collection(tree, b)) is not None}
         values = [v for b in bindings if b not in held for v in _bound(tree, b)]
         strings = [
-            self._strings(function, value, seen)
+            self._strings(function, value)
             if value is not None and not isinstance(value, ast.Name)
             else None
             for value in values
         ]
-        strings += [self._of_classes(function, each, seen, items=True) for each in held.values()]
+        strings += [self._of_classes(function, each, items=True) for each in held.values()]
         return _all(strings)
 
     def _of_classes(
         self,
         function: Function,
         node: ast.Attribute,
-        seen: frozenset[Function],
         *,
         items: bool = False,
     ) -> frozenset[str] | None:
@@ -110,23 +112,19 @@ class Spoken:
             if isinstance(mention, ast.Name) and not in_class:
                 continue
             value = assigned(module.tree, mention)
-            found.append(_listed(value) if items else self._kept(module, value, seen))
+            found.append(_listed(value) if items else self._kept(module, value))
         return _all(found)
 
-    def _kept(
-        self, module: Module, value: ast.expr | None, seen: frozenset[Function]
-    ) -> frozenset[str] | None:
+    def _kept(self, module: Module, value: ast.expr | None) -> frozenset[str] | None:
         """Return what an attribute is set to: a string, or what a constructor is given for a parameter."""
         text = string(value)
         if text is not None:
             return frozenset({text})
         if not isinstance(value, ast.Name) or function_of(module, value).name != "__init__":
             return None
-        return self._named(function_of(module, value), value, seen)
+        return self._named(function_of(module, value), value)
 
-    def _given(
-        self, function: Function, name: str, seen: frozenset[Function]
-    ) -> frozenset[str] | None:
+    def _given(self, function: Function, name: str) -> frozenset[str] | None:
         """Return what every place that says the name of a function gives one of its parameters; None where one does not."""
         found = []
         said = function.name
@@ -138,7 +136,7 @@ class Spoken:
             given = _given(module, function, mention, name)
             if given is None:
                 return None
-            found.append(self._strings(function_of(module, given), given, seen | {function}))
+            found.append(self._strings(function_of(module, given), given))
         return _all(found)
 
     def _said(self, name: str) -> list[_Mention]:
