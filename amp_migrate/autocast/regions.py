@@ -254,7 +254,7 @@ class _Setup:
     def __init__(self, unit: Unit) -> None:
         self._project = unit.project
         self._inits = {site.node for site in unit.of(Kind.INITIALIZE)}
-        self._functions = {site.function for site in unit.of(Kind.INITIALIZE)}
+        self._functions = unit.initializing
 
     def holds(self, function: Function, stmt: ast.stmt) -> bool:
         """Tell whether a statement of a function sets the training up."""

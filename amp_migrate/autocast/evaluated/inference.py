@@ -219,7 +219,7 @@ def _is_of_another(unit: Unit, stop: _Stop, begin: ast.AST) -> bool:
     call = stop.node
     if stop.called is None or not isinstance(call, ast.Call) or not isinstance(begin, ast.Call):
         return False
-    made = {site.function for site in unit.of(Kind.INITIALIZE)}
+    made = unit.initializing
     kinds = same(unit.project, stop.function, call)
     mine = [k for k in kinds if stop.called in k.run(call, unit.project.callees(call))]
     return bool(mine) and not any(
@@ -236,7 +236,7 @@ def _precedes(unit: Unit, function: Function, begin: ast.AST, node: ast.AST) -> 
 
 
 def _initializes(unit: Unit, function: Function) -> bool:
-    return any(site.function is function for site in unit.of(Kind.INITIALIZE))
+    return function in unit.initializing
 
 
 def _begins(unit: Unit, function: Function) -> Sequence[ast.AST]:

@@ -65,23 +65,24 @@ def measures_in_fp32(project: Project, module: Module, stmt: ast.stmt, known: se
 
 def fp32_calls(
     project: Project, module: Module, node: ast.AST
-) -> Iterator[tuple[ast.Call, list[ast.expr]]]:
-    """Yield the calls in a statement or expression that O1 and autocast run in fp32, but for sums, each with what it is given."""
-    for call in walk(node):
-        if not isinstance(call, ast.Call):
-            continue
-        if given := wide.computed(project, module, call):
-            if not wide.is_sum(call):
-                yield call, given
-        elif project.external(module, call.func) is None:
-            if _runs_functional(project, module, call.func):
-                yield call, wide.tensors(call)
+) -> list[tuple[ast.Call, list[ast.expr]]]:
+    """Return the calls in a statement or expression that O1 and autocast run in fp32, but for sums, each with what it is given."""
+
+    def found() -> Iterator[tuple[ast.Call, list[ast.expr]]]:
+        for call in (n for n in walk(node) if isinstance(n, ast.Call)):
+            if given := wide.computed(project, module, call):
+                if not wide.is_sum(call):
+                    yield call, given
+            elif project.external(module, call.func) is None:
+                if _runs_functional(project, module, call.func):
+                    yield call, wide.tensors(call)
+
+    return kept(project, (fp32_calls, node), lambda: [*found()])
 
 
 def fp32_inputs(project: Project, module: Module, node: ast.AST) -> list[ast.expr]:
-    """Return what those calls are given; looked for once."""
-    calls = fp32_calls(project, module, node)
-    return kept(project, (fp32_inputs, node), lambda: [p for _, given in calls for p in given])
+    """Return what those calls are given."""
+    return [part for _, given in fp32_calls(project, module, node) for part in given]
 
 
 def summed(project: Project, module: Module, node: ast.AST) -> list[ast.expr]:

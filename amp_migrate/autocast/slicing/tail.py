@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 
 from amp_migrate.autocast.slicing.earlier import Barrier
-from amp_migrate.autocast.slicing.finished import fp32_calls
+from amp_migrate.autocast.slicing.finished import fp32_inputs
 from amp_migrate.facts.paths import called_alone, calls_anything, defs, path, uses
 from amp_migrate.project import Project
 from amp_migrate.project.order import position
@@ -44,10 +44,9 @@ def lengthened(project: Project, region: Region, barrier: Barrier) -> Region:
     known = {name for stmt in region.statements() for name in defs(stmt)}
     block, last = tree.block(region.last), region.last
     for stmt in block[position(tree, last) + 1 :]:
-        given = [node for _, some in fp32_calls(project, region.module, stmt) for node in some]
         if not isinstance(stmt, ast.Assign) or barrier(region.module, stmt):
             break
-        if not any(uses(node) & known for node in given):
+        if not any(uses(node) & known for node in fp32_inputs(project, region.module, stmt)):
             break
         known |= defs(stmt)
         last = stmt

@@ -199,7 +199,7 @@ def training_functions(unit: Unit) -> list[Function]:
     """Return the functions in which a backward of a unit may stand: those that train, and what they call."""
     stepping = {s.function for s in unit.steps}
     scaling = {s.function for s in unit.of(Kind.SCALE_LOSS)}
-    found = {s.function for s in unit.of(Kind.INITIALIZE)} | scaling | stepping
+    found = unit.initializing | scaling | stepping
     found |= _joining(unit, scaling, stepping)
     for function in scaling | stepping:
         found |= reachable(unit.project, function)

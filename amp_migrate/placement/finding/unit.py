@@ -138,6 +138,11 @@ class Unit:
         return list(dict.fromkeys(item.function for item in items))
 
     @property
+    def initializing(self) -> set[Function]:
+        """The functions that initialize."""
+        return {site.function for site in self.of(Kind.INITIALIZE)}
+
+    @property
     def training(self) -> set[Function]:
         """The functions that run a backward pass or a step."""
         return {b.function for b in self.backwards} | {s.function for s in self.steps}

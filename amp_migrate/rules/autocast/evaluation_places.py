@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from amp_migrate.apex.sites import Kind
 from amp_migrate.autocast.disabled import Disabled
 from amp_migrate.autocast.evaluated.gathered import gathered
 from amp_migrate.autocast.evaluated.inference import (
@@ -155,7 +154,7 @@ class _Upwards:
         told = context.casts.told(function, region.first, training=False)
         if told is None or told.by_scaler:
             return told is not None
-        own = any(s.function is function for s in context.unit.of(Kind.INITIALIZE))
+        own = function in context.unit.initializing
         left_out = not own and bool(context.casts.untold(function, region.first))
         return not left_out and not _runs_without_apex(context, region)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.apex.sites import Kind
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import tail, walk
 from amp_migrate.placement.finding.unit import Unit
@@ -30,8 +29,7 @@ def is_come_to(unit: Unit, function: Function) -> bool:
 
 def _leads(unit: Unit, root: Function) -> bool:
     """Tell whether what nothing calls comes to an initialize, or is a function of a file that came to one when it was run."""
-    made = {site.function for site in unit.of(Kind.INITIALIZE)}
-    come = unit.beginning.functions
+    made, come = unit.initializing, unit.beginning.functions
     behind = root.node is not None and root.cls is None and root.module.top in made
     return behind or root in come or bool(made & reachable(unit.project, root))
 
