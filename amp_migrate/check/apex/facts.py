@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 from amp_migrate.facts.paths import walk
-from amp_migrate.flow.assumption import NOTHING, Assumption, excludes
+from amp_migrate.flow.assumption import NOTHING, Assumption, Fact, excludes
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
 from amp_migrate.flow.terms import Aspect, Term
@@ -38,14 +40,20 @@ class Facts:
     def at(self, function: Function) -> Assumption:
         """Return what holds in a function of either side; of what is stated twice, the first."""
         found = NOTHING
-        for where, known in self.stated:
+        for where, fact, reach in self._reaching:
             same = _name(function) == _name(where)
-            for fact in known.facts:
-                if (same or _means_same(fact.term, where, function)) and found.get(
-                    fact.term
-                ) is None:
-                    found = found.with_fact(fact.term, fact.value)
+            if (same or reach.takes_in(where, function)) and found.get(fact.term) is None:
+                found = found.with_fact(fact.term, fact.value)
         return found
+
+    @cached_property
+    def _reaching(self) -> list[tuple[Function, Fact, _Reach]]:
+        """What is stated, with where, and which other functions it holds in."""
+        return [
+            (where, fact, _reach(fact.term, where))
+            for where, known in self.stated
+            for fact in known.facts
+        ]
 
     def exclude(self, project: Project, call: ast.Call, callee: Function) -> bool:
         """Tell whether a call gives a constant with which the function does not do what holds in it."""
@@ -64,24 +72,33 @@ def _class(function: Function) -> tuple[str, str] | None:
     return (function.module.path, function.cls.qualname) if function.cls is not None else None
 
 
-def _means_same(term: Term, stated: Function, function: Function) -> bool:
-    """Tell whether a term of one function is spelt for the same value in another one.
+class _Reach(NamedTuple):
+    """Where else what is stated in a function holds: nowhere, or where what has to be the same is."""
+
+    anywhere: bool
+    same_class: bool
+    same_file: bool
+
+    def takes_in(self, stated: Function, function: Function) -> bool:
+        """Tell whether another function is among that."""
+        return (
+            self.anywhere
+            and (not self.same_class or _class(function) == _class(stated))
+            and (not self.same_file or function.module.path == stated.module.path)
+        )
+
+
+def _reach(term: Term, stated: Function) -> _Reach:
+    """Return where a term of a function is spelt for the same value.
 
     An attribute is, where its object is not the receiver of another class, and a name of the module itself.
     """
     paths = [o.text for o in term.operands if o.aspect is Aspect.PATH]
-    for operand in term.operands:
-        name = re.split(r"[.\[]", operand.text, maxsplit=1)[0]
-        if name in stated.receivers:
-            if _class(function) != _class(stated):
-                return False
-        elif not any(text.startswith((f"{name}.", f"{name}[")) for text in paths):
-            module = stated.module
-            if function.module.path != module.path:
-                return False
-            if name not in module.scopes.names(module.tree.module):
-                return False
-    return True
+    names = {re.split(r"[.\[]", o.text, maxsplit=1)[0] for o in term.operands}
+    own = names & {*stated.receivers}
+    alone = {n for n in names - own if not any(p.startswith((f"{n}.", f"{n}[")) for p in paths)}
+    known = stated.module.scopes.names(stated.module.tree.module) if alone else ()
+    return _Reach(alone <= {*known}, bool(own), bool(alone))
 
 
 def with_given(project: Project, function: Function, known: Assumption) -> Assumption:

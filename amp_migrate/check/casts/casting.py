@@ -12,6 +12,7 @@ from amp_migrate.check.casts.enabled import Enabled
 from amp_migrate.facts.closure import spread
 from amp_migrate.facts.paths import argument
 from amp_migrate.project import Class, Function
+from amp_migrate.project.once import kept
 from amp_migrate.project.reach import reachable
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.beliefs import AUTOCASTS
@@ -35,20 +36,31 @@ class Casting:
         self.project = program.project
         self.enabled = Enabled(program, known, made or known)
         self._within: set[ast.Call] = set()
+        self._blocks: dict[ast.AST, list[tuple[ast.expr, ...]] | None] = kept(
+            program.project, (Casting, program), dict
+        )
         self._asked: set[ast.expr] = set()
 
     def here(self, function: Function, node: ast.AST) -> Casts | None:
         """Return what the blocks of a function around a node say where that is evaluated, None where there is none."""
-        deferred = self._program.training.losses.deferred
-        places = deferred.evaluated(function.module, node)
-        if places is None:
+        if node not in self._blocks:
+            self._blocks[node] = self._found(function, node)
+        blocks = self._blocks[node]
+        if blocks is None:
             return Casts.OFF
-        found = {self._around(function, place) for place in places}
+        found = {self._around(function, contexts) for contexts in blocks}
         return next((c for c in (Casts.OFF, None, Casts.UNKNOWN) if c in found), Casts.ON)
 
-    def _around(self, function: Function, node: ast.AST) -> Casts | None:
-        """Return what the blocks around a node say, None where there is none."""
-        for given in around(function.module, node):
+    def _found(self, function: Function, node: ast.AST) -> list[tuple[ast.expr, ...]] | None:
+        """Return the contexts around each place where a node is evaluated, inner ones first; None where that is not seen."""
+        places = self._program.training.losses.deferred.evaluated(function.module, node)
+        if places is None:
+            return None
+        return [tuple(around(function.module, place)) for place in places]
+
+    def _around(self, function: Function, contexts: tuple[ast.expr, ...]) -> Casts | None:
+        """Return what the contexts around a node say, None where there is none."""
+        for given in contexts:
             found = self._context(function, given)
             if found is not None:
                 return found

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 
 from amp_migrate.check.apex.assumed import guards
 from amp_migrate.check.apex.facts import Facts
-from amp_migrate.check.casts.conditions.unbound import Unbound
+from amp_migrate.check.casts.conditions.unbound import Always, Unbound
 from amp_migrate.facts.below import every, with_parts
 from amp_migrate.facts.paths import argument, tail, variables
 from amp_migrate.facts.scopes import assigned
@@ -15,10 +16,19 @@ from amp_migrate.facts.variables import put_in
 from amp_migrate.flow.assumption import Assumption
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.project import CallSite, Function, Module
+from amp_migrate.project.once import kept
 from amp_migrate.project.reach import where_set
 from amp_migrate.protocol.code.program import Program
-from amp_migrate.protocol.run.remembered.aliases import Aliases, by_both
+from amp_migrate.protocol.run.remembered.aliases import aliases_of, by_both
 from amp_migrate.training.bindings import own_part
+
+
+@dataclass
+class _Led:
+    """What is asked in every run of a program: the tests around nodes, and whether these let them run by what is known."""
+
+    tests: dict[ast.AST, list[tuple[ast.expr, bool]] | None] = field(default_factory=dict)
+    passed: dict[tuple[Assumption, ast.AST], bool] = field(default_factory=dict)
 
 
 class Enabled:
@@ -30,9 +40,15 @@ class Enabled:
         self._known = known
         self._made = made
         self._asked: set[ast.AST] = set()
-        self._aliases = Aliases(program.project)
-        self._holds: dict[tuple[Facts, Function], Assumption] = {}
-        self._unbound = Unbound(program.project, self.reached)
+        self._aliases = aliases_of(program.project)
+        self._holds: dict[tuple[bool, Function], Assumption] = {}
+        self._led = kept(program.project, (Enabled, program), _Led)
+        always = kept(
+            program.project,
+            (Always, program),
+            lambda: Always(program.project, partial(_tests, program)),
+        )
+        self._unbound = Unbound(program.project, self.reached, always)
 
     def truth(self, function: Function, node: ast.expr) -> bool | None:
         """Return whether an expression of a function counts as true; None where that is not known."""
@@ -40,16 +56,19 @@ class Enabled:
 
     def reached(self, function: Function, node: ast.AST) -> bool:
         """Tell whether the branches around a node may be taken, and some path leads to it."""
-        graph = self._program.graph(function)
-        points = graph.at(node)
-        if points and not any(map(graph.order().reachable, points)):
-            return False
+        if node not in self._led.tests:
+            self._led.tests[node] = _tests(self._program, function, node)
+        tests = self._led.tests[node]
+        if not tests:
+            return tests is not None
         known = self._holding(self._known, function)
-        for test, truth in guards(function, node):
-            found = evaluate(test, known)
-            if (self._known.told(function, test) if found is None else found) is (not truth):
-                return False
-        return True
+        asked = known, node
+        if asked not in self._led.passed:
+            self._led.passed[asked] = not any(evaluate(t, known) is (not way) for t, way in tests)
+        if not self._led.passed[asked] or not self._known.failed:
+            return self._led.passed[asked]
+        failing = (test for test, way in tests if self._known.told(function, test) is (not way))
+        return not any(evaluate(test, known) is None for test in failing)
 
     def runs(self, function: Function, call: ast.Call) -> bool:
         """Tell whether a call may be reached, and what it reads may have a value then."""
@@ -87,7 +106,7 @@ class Enabled:
 
     def _holding(self, known: Facts, function: Function) -> Assumption:
         """Return what holds in a function, of what an attribute and a variable share by both of their names."""
-        key = known, function
+        key = known is self._known, function
         if key not in self._holds:
             self._holds[key] = by_both(known.at(function), self._aliases.of(function))
         return self._holds[key]
@@ -221,3 +240,14 @@ class Enabled:
 def asks_scaler(node: ast.expr) -> bool:
     """Tell whether an expression asks a GradScaler whether it is on."""
     return isinstance(node, ast.Call) and tail(node) == "is_enabled"
+
+
+def _tests(
+    program: Program, function: Function, node: ast.AST
+) -> list[tuple[ast.expr, bool]] | None:
+    """Return the tests around a node, with how they come out where it runs; None where no path leads to it."""
+    graph = program.graph(function)
+    points = graph.at(node)
+    if points and not any(map(graph.order().reachable, points)):
+        return None
+    return list(guards(function, node))

@@ -20,7 +20,7 @@ from amp_migrate.protocol.code.course import Course
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.code.turns import Turns
 from amp_migrate.protocol.code.visits import Visits
-from amp_migrate.protocol.run.remembered.aliases import Aliases
+from amp_migrate.protocol.run.remembered.aliases import aliases_of
 from amp_migrate.protocol.run.remembered.counters import Counters
 from amp_migrate.protocol.run.remembered.exact import exact, of_loss
 from amp_migrate.protocol.run.remembered.given import Given
@@ -38,7 +38,7 @@ from amp_migrate.protocol.run.remembered.stores import Stores
 from amp_migrate.training.events import Event
 
 _course, _visits, _turns = once(Course), once(Visits), once(Turns)
-_counters, _stores, _aliases = once(Counters), once(Stores), once(Aliases)
+_counters, _stores = once(Counters), once(Stores)
 _given, _meanings = once(Given), once(Meanings)
 
 
@@ -63,7 +63,7 @@ class Memory:
         self._meanings = _meanings(program)
         self._given = _given(program)
         self._stores = _stores(program.project)
-        self._aliases = _aliases(program.project)
+        self._aliases = aliases_of(program.project)
         self._project = program.project
         self._edges: dict[tuple[Edge, Assumption], Assumption | None] = {}
         self._forgotten: dict[tuple[Assumption, bool], Assumption] = {}

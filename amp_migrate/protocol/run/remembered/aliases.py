@@ -13,6 +13,7 @@ from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
 from amp_migrate.flow.terms import Term
 from amp_migrate.project import Function, Project
+from amp_migrate.project.once import once
 from amp_migrate.project.reach import set_later
 from amp_migrate.protocol.calls.renaming import renamed, root_of
 
@@ -82,6 +83,9 @@ class Aliases:
         if text is None or _attributes(node) & set_later(self._project):
             return False
         return len(function.module.scopes.bindings(function.scope, text.split(".")[0])) == 1
+
+
+aliases_of = once(Aliases)
 
 
 def _attributes(node: ast.expr) -> set[str]:
