@@ -22,6 +22,7 @@ from amp_migrate.protocol.faults import Breach, Fault, Place
 from amp_migrate.protocol.machine import Moved, Unmoved
 from amp_migrate.protocol.run.blind import Search
 from amp_migrate.training.events import Event, Kind
+from amp_migrate.training.flags.alike import Alike
 from amp_migrate.training.steps import backward_of
 
 _MADE = Kind.MAKE_SCALER
@@ -184,7 +185,7 @@ class _GoneBy:
         ]
         found: Happening = {}
         stores = filter(self._stays, known.stores([*self._flags, *asked]) if asked else ())
-        if left := known.without_copies(stores, self._flags):
+        if left := self._varying(known.without_copies(stores, self._flags)):
             setting = {s.function.module.tree.statement(s.node) for s in left}
             asked = [a for a in asked if a.function.module.tree.statement(a.node) not in setting]
             made = partial(add, found, _MADE, [Flag(self._at.function, self._at.node)])
@@ -209,6 +210,12 @@ class _GoneBy:
             for _, where, value in self._project.received(function, name, itself=True):
                 if value is not None:
                     yield from (Flag(where, part) for part in paths(value))
+
+    def _varying(self, stores: Iterable[Flag]) -> list[Flag]:
+        """Return some stores but for those that set again what was there before."""
+        places = {stored: (stored.function.module, stored.node) for stored in stores}
+        left = Alike.of(self._project).varying(places.values())
+        return [stored for stored, place in places.items() if place in left]
 
     def _stays(self, stored: Flag) -> bool:
         """Tell whether the statement that stores stands in the new text as well."""

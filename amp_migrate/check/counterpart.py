@@ -57,7 +57,19 @@ def _like(old: Function, new: Function, statement: ast.stmt) -> ast.stmt | None:
     has = [s for s in statements(new) if heads(s) == head]
     if not had:
         return None
-    return had[has.index(statement)] if len(had) == len(has) else had[0]
+    found = had[has.index(statement)] if len(had) == len(has) else had[0]
+    inner = isinstance(statement, ast.If) and new.module.tree.is_elif(statement)
+    return found if inner else _chain(old, found)
+
+
+def _chain(function: Function, statement: ast.stmt) -> ast.stmt:
+    """Return the statement that begins a chain of tests, for an ``elif`` of it, else the statement itself."""
+    tree = function.module.tree
+    while isinstance(statement, ast.If) and tree.is_elif(statement):
+        up = tree.parent(statement)
+        assert isinstance(up, ast.If)
+        statement = up
+    return statement
 
 
 def statements(function: Function) -> Sequence[ast.stmt]:

@@ -171,7 +171,7 @@ class Judge:
         comparison = compare(old, new, claims)
         found += [_objection(item, before, after) for item in comparison.parted]
         for fault in set_anew(side_of(old), side_of(new), initializes(old.project)):
-            found.append(Objection(fault.sentence(), fault.place, fault.way))
+            found.append(Objection(fault.sentence(), fault.place, fault.way, Trouble.SET_ANEW))
         return Judgement(found, comparison.compared, project)
 
     def _built(self, trees: Mapping[str, Tree]) -> Project:

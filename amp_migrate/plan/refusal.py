@@ -51,6 +51,7 @@ _ONE_BACKWARD = (
     "run one backward for each step and change its gradients, or migrate it by hand: leave them multiplied by the loss "
     "scale until scaler.step() divides them, and compare with `amp-migrate verify`"
 )
+_ONCE = "give all that is trained here the same setting, or set it once, in front of amp.initialize, then run again"
 _FIRST = "change what keeps Apex in the other programs that run this file, as their findings say, then run again"
 _ADVICES = {
     Trouble.GRADIENTS: _ADVICE,
@@ -61,6 +62,7 @@ _ADVICES = {
     Trouble.TOO_EARLY: _WITHOUT_IT,
     Trouble.HELD_BACK: _FIRST,
     Trouble.KEPT: _ONE_BACKWARD,
+    Trouble.SET_ANEW: _ONCE,
 }
 OPTED_OUT = "`# amp-migrate: skip` keeps this line, and Apex code that works together is migrated whole or not at all"
 

@@ -89,6 +89,7 @@ class Trouble(Enum):
     OUT_OF_SIGHT = "code that cannot be read scales the loss"
     TOO_EARLY = "an optimizer steps before the first backward"
     KEPT = "gradients of one backward go into the step on those of another one"
+    SET_ANEW = "a setting by which Apex went is set anew while it is on"
     HELD_BACK = "casts stay with Apex in a file that a program shares with another one"
 
 

@@ -15,6 +15,7 @@ from amp_migrate.project.order import inside, levels, position
 from amp_migrate.project.reach import reached_by
 from amp_migrate.project.relatives import apart
 from amp_migrate.training.bindings import named, puts_back
+from amp_migrate.training.flags.alike import Alike
 from amp_migrate.training.flags.setting import Place, got, read, sets_any, setters
 
 _READ = (
@@ -49,7 +50,8 @@ def _changed(
             ours = holder is function and function.node is not None
             if later.lasts(holder, binding) and (not ours or later.follows(holder, binding)):
                 return binding
-    for module, setter in setters(unit.project, function, condition):
+    setting = setters(unit.project, function, condition)
+    for module, setter in Alike.of(unit.project).varying(setting):
         if later.lasts(unit.project.function_of(module, setter), setter):
             return setter
     return None

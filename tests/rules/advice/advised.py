@@ -1439,6 +1439,11 @@ ADVISED = (
         ),
     ),
     Advised(
+        "refused/flag_of_every_other_fold",
+        "give all that is trained here the same setting",
+        (("options.half and fold % 2 == 0", "options.half"),),
+    ),
+    Advised(
         "refused/step_taken_early",
         "write optimizer.step() here",
         (
