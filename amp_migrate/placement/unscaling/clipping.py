@@ -18,6 +18,7 @@ from amp_migrate.placement.reads.limited import limited
 from amp_migrate.placement.reads.reported import scaled_reads
 from amp_migrate.placement.reads.whose import goes_to_its_own, going_to, of_one
 from amp_migrate.placement.unscaling.moving import Across
+from amp_migrate.placement.unscaling.one_of_several import beside_native
 from amp_migrate.placement.unscaling.pending import behind_backward
 from amp_migrate.placement.unscaling.rehearsal import (
     Reading,
@@ -183,7 +184,7 @@ def _unscale(
     if step is None or behind is not None:
         return Unscale(function, first, text, behind=behind, reads=[] if step else found)
     first = _between(unit, step, first, found)
-    result = Unscale(function, first, text)
+    result = Unscale(function, first, text, asked=beside_native(unit, step, first))
     anchor = step.anchor
     own = text == tree.segment(step.optimizer)
     if own and isinstance(anchor, ast.For) and not inside(tree, first, anchor):

@@ -1,4 +1,4 @@
-"""Helpers that clip and step for one of several classes: ``self.optimizer.clip_grad_norm(max_norm)``."""
+"""Helpers that clip and step for one of several classes, ``self.optimizer.clip_grad_norm(max_norm)``, or GradScalers."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import ast
 from typing import TYPE_CHECKING
 
 from amp_migrate.apex.sites import Kind
-from amp_migrate.facts.paths import path, same
+from amp_migrate.facts.paths import calls_anything, path, same, walk
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.gradients import Use
-from amp_migrate.placement.unscaling.unscale import Inside
+from amp_migrate.placement.unscaling.unscale import Asked, Inside
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Function
 from amp_migrate.project.order import inside
 from amp_migrate.project.relatives import sets
-from amp_migrate.training.steps import Step
+from amp_migrate.project.rounds import rebound
+from amp_migrate.training.steps import Step, is_one
 
 if TYPE_CHECKING:
     from amp_migrate.placement.steps.indirect import Indirect
@@ -47,6 +48,30 @@ def inside_helper(unit: Unit, through: Indirect, found: list[Use]) -> Inside | N
         "gradients are read here for objects of several classes, not all of which hold an optimizer to unscale",
         "read them in the method that steps the optimizer, before the step, then run again",
     )
+
+
+def beside_native(unit: Unit, step: Step, first: ast.stmt) -> Asked | None:
+    """Return the test under which a step is taken, if a GradScaler of the source takes it else; `first` stands before both."""
+    tree, function = step.tree, step.function
+    for up, holds in tree.sides(step.anchor):
+        if inside(tree, first, up) or not isinstance(up, ast.If):
+            return None
+        others = up.orelse if holds else up.body
+        calls = (n for stmt in others for n in walk(stmt) if isinstance(n, ast.Call))
+        if any(_steps_natively(unit, step, call) for call in calls):
+            told = not calls_anything(up.test)
+            same = told and not rebound(unit.project, function, up.test, first, up)
+            return Asked(up.test, holds) if same else None
+    return None
+
+
+def _steps_natively(unit: Unit, step: Step, call: ast.Call) -> bool:
+    """Tell whether a call is a step of the same optimizer by a GradScaler of the source."""
+    func, scaler = call.func, unit.losses.objects.scaler
+    if not isinstance(func, ast.Attribute) or func.attr != "step" or not call.args:
+        return False
+    alike = is_one(unit.project, step.module, call.args[0], step.optimizer)
+    return alike and scaler(step.module, func.value) is not None
 
 
 def _callees(unit: Unit, use: Use) -> list[Function]:

@@ -22,6 +22,13 @@ class Inside(NamedTuple):
     optimizer: str
 
 
+class Asked(NamedTuple):
+    """A test with how it comes out."""
+
+    test: ast.expr
+    holds: bool
+
+
 @dataclass(eq=False, slots=True)
 class Unscale:
     """One `unscale_`: before which statement, of which optimizer (`loop` visits several).
@@ -32,6 +39,7 @@ class Unscale:
     what is no training, so that no step follows, but `update()`. `inside` is where it is written instead, where the helper that clips is one
     of several that the call may reach. `behind` is the end of the branch with the backward, where it is written
     instead as the reads run without one, too. `through` is the call of a helper that steps, in the function that unscales. `reads` are those of a function that takes no step.
+    `asked` is the test under which its step is taken, where one of a GradScaler of the source is taken else.
     """
 
     function: Function
@@ -52,6 +60,7 @@ class Unscale:
     behind: ast.stmt | None = None
     through: Step | None = None
     reads: list[Use] = field(default_factory=list)
+    asked: Asked | None = None
 
 
 def served(tree: Tree, found: list[Use]) -> list[tuple[ast.stmt, list[Use]]]:

@@ -27,19 +27,24 @@ their norm, which a norm below 32 shows in its last bits; a note says so.
 from __future__ import annotations
 
 import ast
+import textwrap
 from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.paths import all_given, tail, walk
+from amp_migrate.flow.assumption import NOTHING
+from amp_migrate.flow.condition import negate
+from amp_migrate.flow.evaluate import evaluate
+from amp_migrate.flow.refine import refine
 from amp_migrate.placement.reads.early import before_step
 from amp_migrate.placement.reads.zeroing import lost_windows, windows
 from amp_migrate.placement.steps.passing import behind_helper, unscaling
 from amp_migrate.placement.unscaling.parameters import replaced_parameters
-from amp_migrate.placement.unscaling.unscale import Inside, Unscale
+from amp_migrate.placement.unscaling.unscale import Asked, Inside, Unscale
 from amp_migrate.placement.windows.skipped import jumps
 from amp_migrate.placement.windows.unused import left_out, unused
-from amp_migrate.plan.model import Decision, Insert, ReplaceExpression, Status
-from amp_migrate.project import Function
+from amp_migrate.plan.model import Decision, Edit, Insert, Replace, ReplaceExpression, Status
+from amp_migrate.project import Function, Module
 from amp_migrate.project.order import inside
 from amp_migrate.project.rounds import runs_before
 from amp_migrate.rules.base import Context, Rule, Safety, decision
@@ -200,6 +205,31 @@ def _limited(
     return decision(RULE, Status.NOTE, module, call, message, [edit])
 
 
+def _asking(context: Context, module: Module, before: ast.stmt, asked: Asked, text: str) -> Edit:
+    """Return what unscales where a test comes out so: the ``else`` of the test for the other way in front of it, or one of its own."""
+    tree = module.tree
+    block = tree.block(before)
+    place = block.index(before)
+    up = block[place - 1] if place else None
+    if isinstance(up, ast.If) and not up.orelse and _excludes(up.test, asked):
+        written = map(str.strip, tree.lines[up.lineno - 1 : up.end_lineno])
+        source = ast.unparse(up)
+        if [*written] == [*map(str.strip, source.splitlines())]:  # so no comment is lost
+            return Replace(tree.span(up), f"{source}\nelse:\n{textwrap.indent(text, '    ')}")
+    condition = context.unit.availability[module].reduce(asked.test)
+    condition = condition if asked.holds else negate(condition)
+    return Insert(
+        tree.span(before), f"if {condition.text}:\n{textwrap.indent(text, '    ')}", after=False
+    )
+
+
+def _excludes(test: ast.expr, asked: Asked) -> bool:
+    """Tell whether a test holds just where another one comes out otherwise."""
+    known = [refine(NOTHING, test, truth) for truth in (True, False)]
+    come = [None if held is None else evaluate(asked.test, held) for held in known]
+    return come == [not asked.holds, asked.holds]
+
+
 def _unscale(context: Context, unscale: Unscale) -> Decision:
     function = unscale.function
     scaler = context.scaler(function, unscale.before)
@@ -209,5 +239,7 @@ def _unscale(context: Context, unscale: Unscale) -> Decision:
         text = f"for {unscale.loop}:\n    {text}"
     message = f"`{scaler}.unscale_({unscale.optimizer})` before gradients are read"
     at = unscale.behind or unscale.before
-    edit = Insert(tree.span(at), text, after=unscale.behind is not None)
+    edit: Edit = Insert(tree.span(at), text, after=unscale.behind is not None)
+    if unscale.asked is not None and unscale.behind is None:
+        edit = _asking(context, function.module, unscale.before, unscale.asked, text)
     return decision(RULE, Status.ROUTINE, function.module, unscale.before, message, [edit])
