@@ -9,9 +9,10 @@ from amp_migrate.facts.below import names_in
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import is_super, last_names
 from amp_migrate.flow.cfg.points import Kind, Point
-from amp_migrate.project import Class, Function, Module
+from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.project.order import key
 from amp_migrate.project.reach import where_set
+from amp_migrate.project.relatives import runs
 from amp_migrate.protocol.code.program import Program
 
 _MAKING = ("__init__", "__post_init__")
@@ -38,15 +39,70 @@ def unset_attributes(program: Program) -> Iterator[tuple[Module, ast.Attribute]]
                     yield module, found
 
 
-def read_early(program: Program) -> Iterator[tuple[Module, ast.Attribute]]:
-    """Yield the attributes for a GradScaler that a constructor, or a method that it calls, reads before any way sets them."""
+def never_set(program: Program) -> Iterator[tuple[Module, ast.Attribute]]:
+    """Yield the first read of every attribute for a GradScaler that objects of a class lack: relatives of it alone set that."""
+    project = program.project
+    made = dict.fromkeys(_made(project))
+    for attr, classes in _stored(program).items():
+        others = [node.value for _, node in where_set(project, attr)]
+        if not all(project.holder(n).is_receiver(n) for n in others):
+            continue
+        kin = {base for cls in classes for base in cls.mro()}
+        for cls in made:
+            if classes.isdisjoint(cls.mro()) and not kin.isdisjoint(cls.mro()):
+                found = None if _has(cls, attr) else _first_read(cls, attr)
+                if found is not None:
+                    yield found
+
+
+def _made(project: Project) -> Iterator[Class]:
+    """Yield the classes of which calls make objects, but for what methods of a class make of the class they are called on."""
+    for call, targets in project.calls.reached.items():
+        classes = [target.cls for target in targets if target.cls is not None]
+        where = project.holder(call) if classes else None
+        if where is not None and isinstance(call, ast.Call):
+            yield from () if where.is_class and where.is_receiver(call.func) else classes
+
+
+def _has(cls: Class, attr: str) -> bool:
+    """Tell whether objects of a class have an attribute by its body or that of a base, or may look it up."""
+    statements = (s for base in cls.mro() for s in base.node.body)
+    if any(isinstance(s, ast.Assign | ast.AnnAssign) and attr in names_in(s) for s in statements):
+        return True
+    return any(attr in base.methods or "__getattr__" in base.methods for base in cls.mro())
+
+
+def _first_read(cls: Class, attr: str) -> tuple[Module, ast.Attribute] | None:
+    """Return the first read of an attribute of its object by a method of a class, under no test."""
+    for owner in cls.mro():
+        read = [
+            node
+            for method in owner.methods.values()
+            if method.node is not None and runs(cls, method)
+            for node in ast.walk(method.node)
+            if isinstance(node, ast.Attribute) and node.attr == attr
+            if isinstance(node.ctx, ast.Load) and method.is_receiver(node.value)
+            if not tests_above(owner.module, node)
+        ]
+        if read:
+            return owner.module, min(read, key=key)
+    return None
+
+
+def _stored(program: Program) -> dict[str, set[Class]]:
+    """Return the classes whose methods set attributes of their objects to GradScalers, by attribute."""
     stored: dict[str, set[Class]] = {}
     for function in program.project.functions():
         if function.cls is not None:
             for attr, _ in _stores(program, function):
                 stored.setdefault(attr, set()).add(function.cls)
+    return stored
+
+
+def read_early(program: Program) -> Iterator[tuple[Module, ast.Attribute]]:
+    """Yield the attributes for a GradScaler that a constructor, or a method that it calls, reads before any way sets them."""
     told: set[ast.AST] = set()
-    for attr, classes in stored.items():
+    for attr, classes in _stored(program).items():
         for cls in dict.fromkeys(c for s in classes for c in (s, *s.subclasses())):
             init = cls.method("__init__")
             below = classes & set(

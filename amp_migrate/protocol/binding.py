@@ -11,7 +11,7 @@ from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.flow.paths import Paths
 from amp_migrate.flow.terms import Operand
 from amp_migrate.project import Function, Module
-from amp_migrate.protocol.attributes import read_early, tests_above, unset_attributes
+from amp_migrate.protocol.attributes import never_set, read_early, tests_above, unset_attributes
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.faults import Breach, Fault, Place
 from amp_migrate.protocol.run.memory import Memory
@@ -42,7 +42,7 @@ def unbound(program: Program, memory: Memory) -> Iterator[Fault]:
         if load is not None:
             place = Place(variable.module.path, load.lineno)
             yield Fault(Breach.UNBOUND, place, (place,))
-    for module, node in (*unset_attributes(program), *read_early(program)):
+    for module, node in (*unset_attributes(program), *read_early(program), *never_set(program)):
         place = Place(module.path, node.lineno)
         yield Fault(Breach.UNBOUND, place, (place,))
 

@@ -23,7 +23,7 @@ def lacking(home: Home) -> list[Class]:
     made = {
         cls
         for cls, calls in makers(home.project).items()
-        if any(path(call.func) != "cls" for _, call in calls)
+        if not all(f.is_class and f.is_receiver(call.func) for f, call in calls)
     }
     found: dict[Class, None] = {}
     without: dict[Class, None] = {}
