@@ -1,0 +1,58 @@
+"""Faults planted into what fixtures become whose objects are made anew, all by one flag."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from check.trainings.planted import Training
+
+_FIXTURES = Path(__file__).parents[3] / "fixtures"
+_MADE = "self.scaler = torch.cuda.amp.GradScaler(enabled=self.half)"
+
+
+def _texts(path: Path) -> dict[str, str]:
+    """Return the texts of a fixture, which is a file or a folder, by path."""
+    if path.is_dir():
+        return {str(p.relative_to(path)): p.read_text("utf-8") for p in sorted(path.rglob("*.py"))}
+    return {"before.py": path.with_suffix(".py").read_text("utf-8")}
+
+
+def _of(case: str, **faults: list[tuple[str, str]]) -> Training:
+    before, after = (_texts(_FIXTURES / case / side) for side in ("before", "after"))
+    planted = {name.replace("_", " "): tuple(edits) for name, edits in faults.items()}
+    return Training(f"the fixture {case}", before, after, planted)
+
+
+OF_FIXTURES = (
+    _of(
+        "flags/learner_for_each_fold",
+        scaled_in_the_first_fold_alone=[
+            (_MADE, _MADE.replace("self.half", "self.half and self.fold == 0"))
+        ],
+        scaled_by_what_no_fold_is_told=[
+            (_MADE, _MADE.replace("self.half", "self.options.cautious"))
+        ],
+    ),
+    _of(
+        "dual/schedule_that_steps_for_either",
+        unscaled_for_the_other_way_too=[
+            (
+                "            else:\n                scaler.unscale_(self.optimizer)\n",
+                "            scaler.unscale_(self.optimizer)\n",
+            )
+        ],
+        update_for_the_other_way_alone=[
+            (
+                "            scaler.step(self.optimizer)\n            scaler.update()\n        else",
+                "            scaler.step(self.optimizer)\n        else",
+            )
+        ],
+        scaled_by_no_test=[('enabled=self.backend == "apex"', "")],
+    ),
+    _of(
+        "several/learner_class_by_a_flag",
+        lacked_by_the_other_class=[
+            ("    scaler = torch.cuda.amp.GradScaler(enabled=False)\n\n", "")
+        ],
+    ),
+)
