@@ -27,7 +27,13 @@ from amp_migrate.rewrite.blocks.compound import (
     with_branch,
     without_body,
 )
-from amp_migrate.rewrite.blocks.lines import Statement, assemble, flat_suite, statements
+from amp_migrate.rewrite.blocks.lines import (
+    Statement,
+    assemble,
+    flat_suite,
+    nested_unit,
+    statements,
+)
 from amp_migrate.rewrite.blocks.snippet import parse_expression
 from amp_migrate.rewrite.blocks.statements import Statements
 from amp_migrate.rewrite.errors import EditError
@@ -95,6 +101,7 @@ class _Rewriter(cst.CSTTransformer):
         self.parents.append(node)
         if isinstance(node, cst.IndentedBlock):
             self.make.units.append(node.indent or self.make.default_indent)
+            self.make.nested.append(nested_unit(node, self.make.default_indent))
         if self.index.is_replaced(node):
             return False
         if node in self.index.leaving and node not in self.make.moving:
@@ -112,6 +119,7 @@ class _Rewriter(cst.CSTTransformer):
             changed = self._changed(original_node, updated_node)
         if isinstance(original_node, cst.IndentedBlock):
             self.make.units.pop()
+            self.make.nested.pop()
         return changed
 
     def _stays_away(self, node: cst.CSTNode) -> bool:
@@ -168,7 +176,7 @@ class _Rewriter(cst.CSTTransformer):
         return any(c.isalnum() or c == "_" for c in (before, after))
 
     def _suite(self, old: cst.CSTNode, new: cst.BaseSuite) -> cst.BaseSuite:
-        unit = self.make.units[-1]
+        unit = self.make.nested[-1]
         if isinstance(old, cst.IndentedBlock) and isinstance(new, cst.IndentedBlock):
             if not self._is_edited(old.body):
                 return new
@@ -218,7 +226,7 @@ class _Rewriter(cst.CSTTransformer):
     def _compound(self, old: cst.CSTNode, new: cst.CSTNode) -> cst.CSTNode:
         if isinstance(old, cst.If) and isinstance(new, cst.If):
             new = self._with_elif(old, new)
-        indent = self.make.block_indent(self.make.units[-1])
+        indent = self.make.block_indent(self.make.nested[-1])
         for moves, top in ((self.index.top, True), (self.index.bottom, False)):
             if old in moves:
                 new = put_inside(new, self.make.arrived(moves[old]), indent, top=top)
@@ -238,7 +246,7 @@ class _Rewriter(cst.CSTTransformer):
             return new
         slots = _joined(block_slots(self.make, [branch], [updated]))
         lines, slots[0].above = slots[0].above, []
-        unit = self.make.units[-1]
+        unit = self.make.nested[-1]
         elements = block_elements(self.make, slots, unit)
         return with_branch(new, lines, elements, self.make.block(elements, unit))
 

@@ -134,3 +134,12 @@ def unindented(elements: Sequence[Element]) -> list[Element]:
         e.with_changes(indent=False) if isinstance(e, cst.EmptyLine) and is_blank(e) else e
         for e in elements
     ]
+
+
+def nested_unit(block: cst.IndentedBlock, default: str) -> str:
+    """Return by what a block in another is indented: as those that stand in it are, else as it is itself."""
+    for statement in block.body:
+        body = getattr(statement, "body", None)
+        if isinstance(body, cst.IndentedBlock):
+            return body.indent or default
+    return block.indent or default

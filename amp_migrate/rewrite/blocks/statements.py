@@ -92,13 +92,13 @@ class Statements:
     """Makes what the statements of a module become.
 
     `visit` rewrites a node on demand, `continued` tells whether the module has lines that a
-    backslash continues, and `units` holds the indentation units of the blocks being rewritten.
+    backslash continues, `units` and `nested` hold what the blocks being rewritten, and new ones in them, are indented by.
     """
 
     def __init__(self, index: Index, module: cst.Module, text: str, visit: Visit) -> None:
         self.index = index
         self.default_indent = module.default_indent
-        self.units = [module.default_indent]
+        self.units, self.nested = [module.default_indent], [module.default_indent]
         self.continued = "\\\n" in text
         self.moving: set[cst.CSTNode] = set()
         self._lines = text.split("\n")
@@ -194,7 +194,7 @@ class Statements:
 
     def written(self, edit: Edit, text: str) -> list[Element]:
         """Return the lines of new statements, in the indentation of where they go."""
-        return parse_statements(edit, text, self.units[-1], self.default_indent) if text else []
+        return parse_statements(edit, text, self.nested[-1], self.default_indent) if text else []
 
     def arrived(self, arrivals: Sequence[Arrival]) -> list[Element]:
         """Return the lines of statements that edits put in one place, in the order of the plan."""
@@ -218,7 +218,7 @@ class Statements:
         above, core = self._with_comments(node, part)
         elements = [*above, *part.before, *core, *part.after]
         if edit.header is not None:
-            elements = [self.under(edit, edit.header, elements, self.units[-1])]
+            elements = [self.under(edit, edit.header, elements, self.nested[-1])]
         if not self.continued:
             return elements
         inside = self.units[-1] if edit.inside else ""

@@ -164,6 +164,8 @@ class Forwards:
         if external is not None and not self.is_network(module, held):
             return _external(external)
         if isinstance(func, ast.Attribute) and self.is_network(module, func.value):
+            if self._only_losses(module, func):
+                return Forward.CRITERION
             return Forward.NONE if self.keeps_house(call) else Forward.NETWORK
         callees = self._project.callees(call)
         given = run_given(self._project, module, call)
@@ -198,6 +200,11 @@ class Forwards:
             kept = _external(external) if external else self._called(where, made.args[0])
             found.append(self._by_name(where, made.args[0]) if kept is None else kept)
         return max(found, default=None)
+
+    def _only_losses(self, module: Module, node: ast.expr) -> bool:
+        """Tell whether what an attribute of a network holds is a loss of torch, whatever made it."""
+        made = self._project.values.made_by(module, node)
+        return bool(made) and all(map(is_loss_class, made))
 
     def _run_first(self, module: Module, node: ast.expr) -> Forward:
         """Tell what a function computes that ``map`` or its like runs."""
