@@ -6,13 +6,14 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from amp_migrate.facts.paths import path
+from amp_migrate.facts.paths import path, same
 from amp_migrate.modules.binding import bind
 from amp_migrate.project import Function, Project
 from amp_migrate.training.bindings import returned
 from amp_migrate.training.origins.reaching import Reaching
 
 _COPIES = ("list", "tuple", "iter")
+_PURE = ("any", "all", "len")
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,11 +26,15 @@ class Frame:
 
 
 class MadeOf:
-    """Reads lists of parameters: what ``parameters()`` gives, copies of that, and a group of it."""
+    """Reads lists of parameters: what ``parameters()`` gives, copies of that, and a group of it.
 
-    def __init__(self, project: Project, reaching: Reaching) -> None:
+    In any order, also two groups that a test on names tells apart, as those with weight decay and those without.
+    """
+
+    def __init__(self, project: Project, reaching: Reaching, *, any_order: bool = False) -> None:
         self._project = project
         self._reaching = reaching
+        self._any_order = any_order
 
     def optimizer(self, frame: Frame, node: ast.expr) -> int | None:
         """Return the network of an optimizer, by the call that makes it or what gives that back; None where that is not told."""
@@ -56,7 +61,19 @@ class MadeOf:
         if isinstance(node, ast.List | ast.Tuple) and len(node.elts) == 1:
             part = _parameters_of(node.elts[0])
             return None if part is None else self.parameters(frame, part)
+        if self._any_order and isinstance(node, ast.List | ast.Tuple) and len(node.elts) == 2:
+            return self._halves(frame, node.elts)
         return None
+
+    def _halves(self, frame: Frame, groups: list[ast.expr]) -> int | None:
+        """Return the network whose parameters go into one of two groups or the other, by one test."""
+        parts = [part for group in groups if (part := _parameters_of(group)) is not None]
+        chosen = [part for part in parts if isinstance(part, ast.ListComp | ast.GeneratorExp)]
+        if len(chosen) != 2 or not _told_apart(*chosen):
+            return None
+        every = [ast.copy_location(_unasked(part), part) for part in chosen]
+        networks = {self._chosen(frame, part) for part in every}
+        return networks.pop() if len(networks) == 1 else None
 
     def _given_by(self, frame: Frame, call: ast.Call) -> int | None:
         network = self._asked(frame, call, "parameters")
@@ -163,6 +180,55 @@ def _parameters_of(element: ast.expr) -> ast.expr | None:
         if isinstance(key, ast.Constant) and key.value == "params":
             return value
     return None
+
+
+def _unasked(chosen: ast.ListComp | ast.GeneratorExp) -> ast.ListComp:
+    """Return a comprehension over parameters without its tests."""
+    loops = [ast.comprehension(g.target, g.iter, [], g.is_async) for g in chosen.generators]
+    return ast.ListComp(chosen.elt, loops)
+
+
+def _told_apart(
+    one: ast.ListComp | ast.GeneratorExp, other: ast.ListComp | ast.GeneratorExp
+) -> bool:
+    """Tell whether of the parameters that two comprehensions go over each is in one of them, if it gets gradients."""
+    tests = [_test(part) for part in (one, other)]
+    if None in tests or not same(one.generators[0].target, other.generators[0].target):
+        return False
+    first, second = (test for test in tests if test is not None)
+    pairs = ((first, second), (second, first))
+    return any(
+        isinstance(a, ast.UnaryOp) and isinstance(a.op, ast.Not) and same(a.operand, b)
+        for a, b in pairs
+    ) or any(
+        isinstance(a, ast.Compare)
+        and isinstance(b, ast.Compare)
+        and len(a.ops) == len(b.ops) == 1
+        and isinstance(a.ops[0], ast.NotIn)
+        and isinstance(b.ops[0], ast.In)
+        and same(a.left, b.left)
+        and same(a.comparators[0], b.comparators[0])
+        for a, b in pairs
+    )
+
+
+def _test(chosen: ast.ListComp | ast.GeneratorExp) -> ast.expr | None:
+    """Return the one test of a comprehension over parameters beside whether they get gradients; None for another kind."""
+    (loop, *others) = chosen.generators
+    names = _named(loop.target)
+    if others or names is None:
+        return None
+    tests: list[ast.expr] = []
+    for part in loop.ifs:
+        tests += (
+            part.values if isinstance(part, ast.BoolOp) and isinstance(part.op, ast.And) else [part]
+        )
+    tests = [test for test in tests if not _asks_grad(test, names[-1])]
+    if len(tests) != 1 or any(
+        isinstance(node, ast.Call) and path(node.func) not in _PURE for node in ast.walk(tests[0])
+    ):
+        return None
+    return tests[0]
 
 
 def _filters_by_grad(test: ast.expr) -> bool:

@@ -45,10 +45,10 @@ def _model_of(unit: Unit, site: Site, optimizer: ast.expr) -> str | None:
     return _name_in(unit, site, built)
 
 
-def _built_from(unit: Unit, optimizer: int) -> int | None:
+def _built_from(unit: Unit, optimizer: int, *, any_order: bool = False) -> int | None:
     """Return the model of which the optimizer has all parameters; None where that is not told of every call that makes it."""
     project, objects = unit.project, unit.losses.objects
-    made_of = MadeOf(project, unit.losses.reached)
+    made_of = MadeOf(project, unit.losses.reached, any_order=any_order)
     found = {
         made_of.optimizer(Frame(project.function_of(module, call)), call)
         for module, call in objects.results.of({optimizer})
@@ -173,4 +173,4 @@ def shares_network(unit: Unit, site: Site, plain: ast.expr) -> bool:
     if not own or training <= own:
         return False
     wanted = unit.project.values.group(site.module, optimizer)
-    return wanted is None or _built_from(unit, wanted) not in owners
+    return wanted is None or _built_from(unit, wanted, any_order=True) not in owners
