@@ -83,7 +83,26 @@ def energy(out):
     measure_loss = Gap()
 """
 
+_SCORER = """
+
+class Scorer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.criterion = nn.CrossEntropyLoss()
+
+    def score(self, out):
+{body}
+        return missed
+"""
+_MISSED = "missed = self.criterion(out, torch.zeros(4, dtype=torch.long))"
+
 MEASURED = (
+    _training(
+        "a criterion that a module has, by a method of its own",
+        _SCORER.format(body=f"        {_MISSED}"),
+        _SCORER.format(body=f"        with torch.cuda.amp.autocast():\n            {_MISSED}"),
+        "    print(Scorer().score(out))\n\n\nmain([])\n",
+    ),
     _training(
         "a loss by a module that is given outputs by name",
         f"{_GAP}    return measure_loss(old=torch.ones(4, 4), now=out)\n",
