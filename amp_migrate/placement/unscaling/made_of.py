@@ -10,7 +10,7 @@ from amp_migrate.facts.paths import path, same
 from amp_migrate.modules.binding import bind
 from amp_migrate.project import Function, Project
 from amp_migrate.training.bindings import returned
-from amp_migrate.training.origins.reaching import Reaching
+from amp_migrate.training.origins.reaching import Held, Reaching
 
 _COPIES = ("list", "tuple", "iter")
 _PURE = ("any", "all", "len")
@@ -39,8 +39,16 @@ class MadeOf:
     def optimizer(self, frame: Frame, node: ast.expr) -> int | None:
         """Return the network of an optimizer, by the call that makes it or what gives that back; None where that is not told."""
         if isinstance(node, ast.Name):
-            held = self._held(frame, node)
-            return None if held is None else self.optimizer(*held)
+            values = self._reaching.of(frame.function, node)
+            calls = [value for value in values if isinstance(value, ast.Call)]
+            scopes = frame.function.module.scopes
+            if len(scopes.bindings(frame.function.scope, node.id)) == len(calls):
+                values = [*calls]  # where it is not bound, it cannot be read
+            if len(values) > 1 and not all(isinstance(value, ast.Call) for value in values):
+                return None
+            held = [self._value(frame, value) for value in values]
+            found = {None if each is None else self.optimizer(*each) for each in held}
+            return found.pop() if len(found) == 1 else None
         if not isinstance(node, ast.Call):
             return None
         called = self._called(frame, node)
@@ -133,7 +141,10 @@ class MadeOf:
     def _held(self, frame: Frame, name: ast.Name) -> tuple[Frame, ast.expr] | None:
         """Return what a variable holds where it is read; None where that is not told."""
         held = self._reaching.of(frame.function, name)
-        value = held[0] if len(held) == 1 else None
+        return self._value(frame, held[0]) if len(held) == 1 else None
+
+    def _value(self, frame: Frame, value: Held) -> tuple[Frame, ast.expr] | None:
+        """Return what a variable is given, with the frame that it stands in."""
         if value is None:
             return None
         if isinstance(value, ast.arg):

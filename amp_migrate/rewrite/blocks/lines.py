@@ -137,9 +137,8 @@ def unindented(elements: Sequence[Element]) -> list[Element]:
 
 
 def nested_unit(block: cst.IndentedBlock, default: str) -> str:
-    """Return by what a block in another is indented: as those that stand in it are, else as it is itself."""
-    for statement in block.body:
-        body = getattr(statement, "body", None)
-        if isinstance(body, cst.IndentedBlock):
-            return body.indent or default
-    return block.indent or default
+    """Return by what a new block in another is indented: as that is, or less where those that stand in it are."""
+    own = block.indent or default
+    blocks = (getattr(statement, "body", None) for statement in block.body)
+    units = [body.indent or default for body in blocks if isinstance(body, cst.IndentedBlock)]
+    return min([own, *units[:1]], key=len)
