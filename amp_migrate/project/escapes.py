@@ -40,7 +40,7 @@ class Escapes:
         self._index()
 
     def of(self, function: Function, called: bool) -> list[Escape]:
-        """Return the escapes of `function`; `called` tells whether any call of it is seen."""
+        """Return the escapes of `function`; `called` tells whether any call of it is seen, or every read of a property."""
         asked, version = (function, called), self.values.graph.version
         if self._known.get(asked, (None,))[0] != version:
             self._known[asked] = version, self._of(function, called)
@@ -56,7 +56,7 @@ class Escapes:
             found += self._registered(function, cls)
         elif cls is not None and not called:
             found += self._called_by_base(function, cls)
-        if function.is_property:
+        if function.is_property and not called:
             found.append((function, _head(function), "read as a property"))
         if cls is not None and function.name == "__post_init__":
             found.append((function, _head(function), "run by the constructor of its dataclass"))

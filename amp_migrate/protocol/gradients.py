@@ -44,7 +44,8 @@ class State(NamedTuple):
     """Gradients and stage together; `sure` tells that the last backward is known to reach the optimizer.
 
     `kept` is what gradients were that were put aside. `unchecked` tells that since the last step gradients were unscaled
-    that no step took, so that nothing asks any more whether they had overflowed.
+    that no step took, so that nothing asks any more whether they had overflowed. `maybe` is the GradScaler, by its number, that may
+    be off and has unscaled them if it is on.
     """
 
     grad: Grad
@@ -52,6 +53,7 @@ class State(NamedTuple):
     sure: bool = True
     kept: Grad = Grad.OLD
     unchecked: bool = False
+    maybe: int | None = None
 
     def at(self, grad: Grad, stage: Stage) -> State:
         """Return the state with gradients of which something is known, and another stage."""
@@ -65,6 +67,7 @@ _IN_DOUBT = (
     Breach.UNSCALED_READ,
     Breach.RESCALED,
 )  # of an event that may concern any of several
+_ANEW = (Kind.BACKWARD, Kind.STEP, Kind.ZERO_GRAD)
 _START = State(Grad.EMPTY, Stage.READY)
 _NONE = State(Grad.NONE, Stage.READY)
 _AFTER_SCALED = {
@@ -157,9 +160,11 @@ class GradientMachine(Unmoved):
             if event.optimizers != frozenset({self._number}):
                 return Moved((state,))
             state = State(Grad.OLD, Stage.READY)  # made where no call in sight leads to
+        if event.kind in _ANEW:
+            state = state._replace(maybe=None)
         moved = self._moved(state, event)
         if event.unsure:
-            return Moved((state.at(_after_unsure(moved.states[0]), Stage.READY),))
+            return _unsurely(state, event, moved, visited or event.certain)
         if visited or event.optimizers is None or event.certain:
             return moved
         breaches = tuple(b for b in moved.breaches if b in _IN_DOUBT)
@@ -235,6 +240,15 @@ def _put(state: State) -> Grad:
 
 def _forgotten(grad: Grad) -> Grad:
     return Grad.EMPTY if grad in _EMPTY else grad
+
+
+def _unsurely(state: State, event: Event, moved: Moved, certain: bool) -> Moved:
+    """Return what a GradScaler that may be off makes of a state; it is on or off for all that it does to the gradients."""
+    unscales = event.kind is Kind.UNSCALE and certain
+    twice = unscales and state.maybe is not None and state.maybe == event.scaler
+    behind = state.at(_after_unsure(moved.states[0]), Stage.READY)
+    behind = behind._replace(maybe=event.scaler if unscales else None)
+    return Moved((behind,), (Breach.UNSCALED_TWICE,) if twice else ())
 
 
 def _after_unsure(state: Hashable) -> Grad:

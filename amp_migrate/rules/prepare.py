@@ -42,7 +42,7 @@ from amp_migrate.placement.steps.shared import shared
 from amp_migrate.placement.steps.unstepped import refuse_unstepped
 from amp_migrate.placement.unscaling import clipping
 from amp_migrate.placement.unscaling.clip_check import refuse_helpers, refuse_scaled, refuse_unseen
-from amp_migrate.placement.unscaling.helpers import clip_helpers
+from amp_migrate.placement.unscaling.helpers import clip_helpers, runs
 from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.placement.windows.separate import (
     left_scaled,
@@ -185,7 +185,7 @@ def _training_functions(unit: Unit) -> list[Function]:
         *unit.clip_helpers,
         *(f for f in stepping if f not in trains or is_generator(f)),
     ]
-    callers = [c.function for helper in helpers for c in unit.project.calls_of(helper)]
+    callers = [caller for helper in helpers for caller, _ in runs(unit, helper)]
     return list(dict.fromkeys([*(item.function for item in items), *callers]))
 
 

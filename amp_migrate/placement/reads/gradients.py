@@ -84,9 +84,20 @@ def _candidates(unit: Unit, function: Function) -> Iterator[Use]:
     masters = {site.node: site for site in unit.of(Kind.MASTER_PARAMS) if site.function is function}
     for top in function.scope.body:
         for node in walk(top):
-            use = _use(unit, function, node, masters) or _read(unit, function, node)
+            use = _use(unit, function, node, masters) or _property(unit, function, node)
+            use = use or _read(unit, function, node)
             if use is not None:
                 yield use
+
+
+def _property(unit: Unit, function: Function, node: ast.AST) -> Use | None:
+    """Return the read of a property that reads gradients, or gives the parameters to what reads them."""
+    if not isinstance(node, ast.Attribute):
+        return None
+    read = [f for f in program_of(unit.project).runs(node) if f.is_property]
+    if all(f not in unit.clip_helpers and not reads(unit, f) for f in read):
+        return None
+    return Use(function.module.tree.statement(node), node, False, None)
 
 
 def _read(unit: Unit, function: Function, node: ast.AST) -> Use | None:

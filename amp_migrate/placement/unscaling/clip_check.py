@@ -7,6 +7,7 @@ import ast
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.reads.gradients import uses
+from amp_migrate.placement.unscaling.helpers import runs
 from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.placement.windows.surviving import leaves_out
 from amp_migrate.plan.cannot import Cannot
@@ -42,12 +43,12 @@ def _unplaced(module: Module, node: ast.AST, used: str = "clipped") -> Cannot:
 def refuse_helpers(unit: Unit, unscales: list[Unscale]) -> None:
     """Raise `Cannot` for a call of a function that clips which no `unscale_` precedes."""
     for helper in unit.clip_helpers:
-        for call in unit.project.calls_of(helper):
-            if call.function in unit.clip_helpers:
+        for caller, node in runs(unit, helper):
+            if caller in unit.clip_helpers:
                 continue
-            here = [u for u in unscales if u.function is call.function]
-            if call.call not in unit.gone and not any(_before(unit, u, call.call) for u in here):
-                raise _unplaced(call.function.module, call.call)
+            here = [u for u in unscales if u.function is caller]
+            if node not in unit.gone and not any(_before(unit, u, node) for u in here):
+                raise _unplaced(caller.module, node)
 
 
 def refuse_unseen(unit: Unit, unscales: list[Unscale]) -> None:

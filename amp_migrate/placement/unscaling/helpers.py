@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+
 from amp_migrate.apex.sites import Kind
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.steps.indirect import indirect
 from amp_migrate.project import Function
+from amp_migrate.protocol.code.program import program_of
 
 
 def clip_helpers(unit: Unit) -> set[Function]:
@@ -20,13 +23,27 @@ def clip_helpers(unit: Unit) -> set[Function]:
 
 def _only_clips(unit: Unit, function: Function, between: set[Function]) -> bool:
     """Tell whether a function takes no step, and runs for functions alone that do, or run a backward; `between` gets those on the way."""
-    calls = unit.project.calls_of(function)
-    if not calls or indirect(unit, function) or any(unit.project.escapes(function)):
+    running = runs(unit, function)
+    if not running or indirect(unit, function) or _escapes(unit, function):
         return False
     between.add(function)
     return all(
         caller in between
         or bool(unit.steps_of(caller) or unit.backwards_of(caller) or indirect(unit, caller))
         or (caller not in unit.training and _only_clips(unit, caller, between))
-        for caller in {call.function for call in calls}
+        for caller in {caller for caller, _ in running}
     )
+
+
+def runs(unit: Unit, function: Function) -> list[tuple[Function, ast.AST]]:
+    """Return the calls of a function, or the reads of a property, each with the function that it stands in."""
+    if function.is_property:
+        return program_of(unit.project).calls.reads(function) or []
+    return [(call.function, call.call) for call in unit.project.calls_of(function)]
+
+
+def _escapes(unit: Unit, function: Function) -> bool:
+    """Tell whether code out of sight may run a function, or read a property."""
+    if not function.is_property:
+        return bool(unit.project.escapes(function))
+    return bool(unit.project.unseen.of(function, called=True))

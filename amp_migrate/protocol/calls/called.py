@@ -232,15 +232,35 @@ class Calls:
                 found.setdefault(function, []).append((body, call))
         return found
 
+    def reads(self, function: Function) -> list[tuple[Function, ast.AST]] | None:
+        """Return where a property is read, each with its function; None where it may be read of what is not known."""
+        if function.name in self._read_of_unknown:
+            return None
+        return self._read_properties.get(function, [])
+
     @cached_property
     def _read_properties(self) -> Sites:
-        names = {f.name for f in self._project.functions() if f.is_property}
         found: Sites = {}
-        for module, node in self._project.nodes(ast.Attribute):
-            if node.attr in names and isinstance(node.ctx, ast.Load):
-                for cls in self._project.instance_classes(module, node.value):
-                    self._add(found, module, node, cls, node.attr)
+        for module, node in self._read_by_name:
+            for cls in self._project.instance_classes(module, node.value):
+                self._add(found, module, node, cls, node.attr)
         return found
+
+    @cached_property
+    def _read_of_unknown(self) -> set[str]:
+        """The names of properties that are read of objects of which nothing is known."""
+        classes, facts = self._project.instance_classes, self._project.values.facts
+        return {
+            node.attr
+            for module, node in self._read_by_name
+            if not classes(module, node.value) and not facts(module, node.value)
+        }
+
+    @cached_property
+    def _read_by_name(self) -> list[tuple[Module, ast.Attribute]]:
+        names = {f.name for f in self._project.functions() if f.is_property}
+        nodes = self._project.nodes(ast.Attribute)
+        return [(m, n) for m, n in nodes if n.attr in names and isinstance(n.ctx, ast.Load)]
 
     @cached_property
     def _entered(self) -> Sites:

@@ -172,7 +172,8 @@ class Program:
 
     def runs(self, node: ast.AST) -> list[Function]:
         """Return the functions of a training that run where an attribute is read, or a context begins or ends."""
-        return [f for f in self.calls.at(node) if f in self.relevant]
+        relevant = self.relevant  # which finds where they run
+        return [f for f in self.calls.at(node) if f in relevant]
 
     def methods(self, call: ast.Call) -> list[tuple[Class, Function]]:
         """Return the classes that the object of a method call may have, and the method that each of them runs."""
