@@ -7,13 +7,25 @@ import ast
 from amp_migrate.facts.constants import string_start
 from amp_migrate.facts.paths import path
 from amp_migrate.facts.scopes import ScopeNode
-from amp_migrate.modules.lookup import Lookup
+from amp_migrate.modules.lookup import Lookup, Meaning
 from amp_migrate.modules.model import Class, Function, Module
 from amp_migrate.values.links.graph import Graph
 from amp_migrate.values.links.upstream import APPENDED
 from amp_migrate.values.objects import Bound, Instance
 
 ITEMS = "[]"  # the mention of any item of an object
+# Generic types of Python: what they hold, or are, is what stands in their brackets.
+_SAME = frozenset(
+    {"Annotated", "ClassVar", "Final", "NotRequired", "Optional", "Required", "Union"}
+)
+_MAPPINGS = frozenset(
+    {"DefaultDict", "Dict", "Mapping", "MutableMapping", "OrderedDict", "defaultdict", "dict"}
+)
+_COLLECTIONS = _MAPPINGS | {
+    "AbstractSet", "AsyncGenerator", "AsyncIterable", "AsyncIterator", "Collection", "Deque", "FrozenSet", "Generator",
+    "Iterable", "Iterator", "List", "MutableSequence", "MutableSet", "Reversible", "Sequence", "Set", "Tuple", "deque",
+    "frozenset", "list", "set", "tuple",
+}  # fmt: skip
 
 
 class Nodes:
@@ -169,16 +181,49 @@ class Nodes:
             self.annotate(module, binding.annotation, node)
 
     def annotate(self, module: Module, annotation: ast.expr, node: int) -> None:
-        """Note the classes of the project that an annotation names (also quoted, or inside ``Optional``)."""
-        for name in _annotated(annotation):
-            scope = module.scopes.scope_of(annotation)
-            parts = name.split(".")
-            meanings = self.lookup.seen_from(module, scope, parts[0])
-            for part in parts[1:]:
-                meanings = tuple(m for base in meanings for m in self.lookup.member(base, part))
-            for meaning in meanings:
-                if isinstance(meaning, Class):
-                    self.graph.state(node, Instance(meaning, exact=False))
+        """Note the classes of the project that an annotation names (also quoted, or inside ``Optional``).
+
+        What a collection is declared to hold is noted of its items.
+        """
+        scope = module.scopes.scope_of(annotation)
+        queue: list[tuple[ast.AST, int]] = [(annotation, node)]
+        for part, held in queue:
+            if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                queue += [(inner, held) for inner in _parsed(part.value)]
+            elif isinstance(part, ast.Name | ast.Attribute):
+                for meaning in self._meant(module, scope, path(part) or ""):
+                    if isinstance(meaning, Class):
+                        self.graph.state(held, Instance(meaning, exact=False))
+            elif isinstance(part, ast.Subscript):
+                queue += self._declared(module, scope, part, held)
+            else:
+                queue += [(inner, held) for inner in ast.iter_child_nodes(part)]
+
+    def _declared(
+        self, module: Module, scope: ScopeNode, annotation: ast.Subscript, node: int
+    ) -> list[tuple[ast.AST, int]]:
+        """Return what ``Name[...]`` declares, each part with the node of what it is declared of."""
+        base = path(annotation.value) or ""
+        meanings = self._meant(module, scope, base)
+        names = {m.rpartition(".")[2] for m in meanings if isinstance(m, str)}
+        names = names or ({base} if not meanings else set())
+        given = annotation.slice
+        parts = given.elts if isinstance(given, ast.Tuple) else [given]
+        if names & _MAPPINGS:
+            parts = parts[1:]
+        elif not names & _COLLECTIONS:
+            within = parts if names & _SAME else [annotation.value]
+            return [(part, node) for part in within]
+        items = self.graph.field(node, APPENDED)
+        return [(part, items) for part in parts]
+
+    def _meant(self, module: Module, scope: ScopeNode, name: str) -> tuple[Meaning, ...]:
+        """Return what a dotted name means that an annotation spells."""
+        parts = name.split(".")
+        meanings = self.lookup.seen_from(module, scope, parts[0])
+        for part in parts[1:]:
+            meanings = tuple(m for base in meanings for m in self.lookup.member(base, part))
+        return meanings
 
     def taken(self, base: int, name: ast.expr) -> int:
         """Return the node of an attribute that is taken by its name; by a computed one, of any that starts as it does."""
@@ -217,24 +262,6 @@ def function_of(module: Module, node: ast.AST) -> Function:
 def enclosing_class(module: Module, node: ast.AST) -> Class | None:
     """Return the class whose method, or function nested in a method, holds `node`."""
     return function_of(module, node).class_around
-
-
-def _annotated(annotation: ast.expr) -> list[str]:
-    found: list[str] = []
-    stack: list[ast.AST] = [annotation]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            stack += _parsed(node.value)
-        elif isinstance(node, ast.Name):
-            found.append(node.id)
-        elif isinstance(node, ast.Attribute):
-            found.append(path(node) or "")
-        elif isinstance(node, ast.Subscript):
-            stack.append(node.slice)
-        else:
-            stack += ast.iter_child_nodes(node)
-    return found
 
 
 def _parsed(text: str) -> list[ast.AST]:
