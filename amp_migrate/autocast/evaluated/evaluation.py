@@ -26,6 +26,7 @@ from amp_migrate.autocast.evaluated.losses import (
     selects,
 )
 from amp_migrate.autocast.evaluated.shared import calls_aside, of_others, run_by_others
+from amp_migrate.autocast.evaluated.taken import run_as_functions
 from amp_migrate.autocast.evaluated.unfed import (
     covered,
     feeds_nothing,
@@ -72,6 +73,8 @@ def evaluations(unit: Unit) -> list[Region]:
             unit, module, called(unit.project, module, node), kept
         ):
             found += _at_calls(unit, module, node, taken)
+    for module, node in run_as_functions(unit, models):
+        found += _at_calls(unit, module, node, taken)
     found += (helped := _through_helpers(unit, taken, models))
     found += [
         region_of(unit, function.module, function.module.tree.statement(call))

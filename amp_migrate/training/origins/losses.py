@@ -6,7 +6,7 @@ import ast
 from functools import cached_property, partial
 
 from amp_migrate.facts.below import children
-from amp_migrate.facts.paths import argument, tail
+from amp_migrate.facts.paths import argument, outward, tail
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.flow.cfg.graph import Graph
 from amp_migrate.project import Anonymous, Function, Project
@@ -138,7 +138,7 @@ class Losses:
         if isinstance(part, ast.Call):
             callees = self._project.callees(part)
             runs_none = stops is not None and runs_nothing(self._project, part, stops)
-            run = set() if runs_none else self._run(where, part)
+            run = set() if runs_none else self._run(where, part, whole=cast)
             for callee in callees:
                 results += [Origin(callee, value, down=part) for value in returned(callee)]
             for anonymous in self._lambdas.run(part):
@@ -190,10 +190,9 @@ class Losses:
         )
 
     def _is_array(self, function: Function, node: ast.AST) -> bool:
-        if not isinstance(node, ast.Call):
-            return False
-        called = self._project.external(function.module, node.func) or ""
-        return called.partition(".")[0] in ARRAYS
+        call = node if isinstance(node, ast.Call) else None
+        called = None if call is None else self._project.external(function.module, call.func)
+        return (called or "").partition(".")[0] in ARRAYS
 
     def _is_cut_off(self, function: Function, node: ast.AST) -> bool:
         """Tell whether no gradient passes an expression."""
@@ -201,7 +200,8 @@ class Losses:
             return True
         return is_cut_off(node)
 
-    def _run(self, function: Function, call: ast.Call) -> set[int]:
+    def _run(self, function: Function, call: ast.Call, *, whole: bool) -> set[int]:
+        """Return the names of what a call runs; with the `whole` that a part of it is spelt as, however deep."""
         if isinstance(call.func, ast.Name):
             made = self.reaching(function, call.func)
             copies = [v for v in made if isinstance(v, ast.Call) and tail(v) == "deepcopy"]
@@ -211,8 +211,13 @@ class Losses:
                 return {COPY, *own.difference(*of)}
         first = run_first(self._project, function.module, call)
         groups = set(self.objects.groups(function.module, first or call.func))
-        if isinstance(call.func, ast.Attribute):
-            groups |= self.objects.groups(function.module, call.func.value)
+        held = [Origin(function, call.func)]
+        for where, node, *_ in held:
+            if whole and isinstance(node, ast.Name):  # a method that was handed in
+                held += [o for o in self.bound(where, node) if o not in held]
+            above = [*outward(node)][1:] if isinstance(node, ast.Attribute) else []
+            for part in above if whole else above[:1]:
+                groups |= self.objects.groups(where.module, part)
         return groups
 
     def _stored(self, function: Function, node: ast.Attribute) -> list[Origin]:
