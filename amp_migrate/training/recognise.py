@@ -11,6 +11,7 @@ from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import RUNS_NO_FORWARD
 from amp_migrate.training.bindings import base_made, bases, one_name
 from amp_migrate.training.events import Event, Kind, joined
+from amp_migrate.training.forwards.classes import holds_module
 from amp_migrate.training.forwards.sharing import Sharing
 from amp_migrate.training.gradients.changed import is_put, named
 from amp_migrate.training.gradients.kept import KEEPING
@@ -159,11 +160,12 @@ class Training(Happening):
             kind = Kind.SET_SCALE if sets_scale(call) is not None else Kind.UPDATE
             unsure = self._is_unsure(function.module, call, call.func)
             yield Event(kind, call, None, scaler, unsure=unsure)
+        elif holds_module(self.project, function.module, call.func):
+            yield from self._called(function, call)
 
     def _loaded(self, function: Function, call: ast.Call) -> Iterator[Event]:
         """A state with another loss scale sets that."""
-        found = [] if sets_scale(call) is None else list(self._update(function, call))
-        yield from found or self._called(function, call)
+        yield from (self._called if sets_scale(call) is None else self._update)(function, call)
 
     def _cleared(
         self, function: Function, call: ast.Call, method: ast.expr | None = None
@@ -184,8 +186,7 @@ class Training(Happening):
     def _called(self, function: Function, call: ast.Call) -> Iterator[Event]:
         module = function.module
         name = self.project.external(module, call.func)
-        made = self.objects.made(call)
-        if made:
+        if made := self.objects.made(call):
             yield from (Event(Kind.MAKE, call, frozenset({number})) for number in sorted(made))
         elif self.objects.makes_scaler(module, call):
             yield Event(Kind.MAKE_SCALER, call, None, self.objects.scaler(module, call))

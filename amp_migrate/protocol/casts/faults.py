@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 
 from amp_migrate.project import Class, Function
 from amp_migrate.project.programs import number_of
 from amp_migrate.protocol.calls.receivers import Receivers
+from amp_migrate.protocol.casts.already import cast_already
 from amp_migrate.protocol.casts.machine import (
     OF_NETWORKS,
     CastMachine,
@@ -48,9 +49,13 @@ def met(
 
 def asked_in(program: Program, breached: Iterable[Breached]) -> Networks:
     """Return what tells networks apart as far as some breaches hang on that."""
-    return Asked(
-        event for b in breached for event in program.events(b.key.function, b.here.point.node)
-    )
+    events = (e for b in breached for e in program.events(b.key.function, b.here.point.node))
+    return Asked(events, partial(cast_already, program))
+
+
+def any_in(program: Program) -> Networks:
+    """Return what tells no networks apart."""
+    return AnyNetwork(partial(cast_already, program))
 
 
 def wrong_inside(program: Program, search: Search) -> Iterator[Fault]:
@@ -60,7 +65,7 @@ def wrong_inside(program: Program, search: Search) -> Iterator[Fault]:
     program of very many ways it is what may go wrong where networks are not told apart.
     """
     parts = _parts(program)
-    anyhow = search.anyhow(CastMachine(AnyNetwork()), program.span)
+    anyhow = search.anyhow(CastMachine(any_in(program)), program.span)
     budget = Budget(_MOST)
     closely = Search(program, search.memory, budget)
     breached = met(anyhow, closely, CastMachine)

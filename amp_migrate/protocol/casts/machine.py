@@ -145,6 +145,8 @@ class CastMachine(Unmoved):
         """Return what becomes of a state where networks run, or parts of them."""
         around = state.object if event.own else None
         if state.no_grad and not state.follows:
+            if self.networks.already(event.node):
+                return Moved((state,))
             cached = self.networks.cached(event, around)
             return Moved((state, state._replace(cached=cached)) if cached else (state,))
         again = not state.no_grad and any(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import ast
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from amp_migrate.protocol.calls.receivers import Object
@@ -20,8 +21,15 @@ class Cached(NamedTuple):
     part: bool = False
 
 
+def _nowhere(node: ast.AST) -> bool:
+    return False
+
+
 class Networks:
-    """Tells each network apart."""
+    """Tells each network apart; `already` tells of a node that what runs there has cast its weights with gradients before."""
+
+    def __init__(self, already: Callable[[ast.AST], bool] = _nowhere) -> None:
+        self.already = already
 
     def cached(self, event: Event, around: Object | None) -> frozenset[Cached]:
         """Return what is cached where networks run without gradients."""
@@ -68,7 +76,8 @@ class AnyNetwork(Networks):
 class Asked(Networks):
     """Tells networks apart by which of some events may run them again or write their weights; others are not followed."""
 
-    def __init__(self, events: Iterable[Event]) -> None:
+    def __init__(self, events: Iterable[Event], already: Callable[[ast.AST], bool]) -> None:
+        super().__init__(already)
         asked = [e for e in events if e.kind in (*RUNS, Kind.WEIGHT_WRITE)]
         self._numbers = {
             key: number for number, key in enumerate(dict.fromkeys(map(_networks, asked)))

@@ -9,9 +9,8 @@ from functools import cached_property, partial
 
 from amp_migrate.project import Function
 from amp_migrate.protocol.calls.receivers import Receivers
-from amp_migrate.protocol.casts.faults import asked_in, met
+from amp_migrate.protocol.casts.faults import any_in, asked_in, met
 from amp_migrate.protocol.casts.machine import CertainCasts, CertainObjects
-from amp_migrate.protocol.casts.networks import AnyNetwork
 from amp_migrate.protocol.certain.gradients import CertainGradients
 from amp_migrate.protocol.certain.known import Known
 from amp_migrate.protocol.certain.memory import CertainMemory
@@ -99,7 +98,7 @@ class Reading:
 
     def _casts(self, search: Search) -> Iterator[Shown]:
         """Yield what autocast blocks meet; objects are told apart only where something may be met without."""
-        anyhow = search.anyhow(CertainCasts(AnyNetwork()), self.program.span)
+        anyhow = search.anyhow(CertainCasts(any_in(self.program)), self.program.span)
         breached = met(anyhow, search, CertainCasts)
         if homes := {b.key.function for b in breached}:
             told = asked_in(self.program, breached)

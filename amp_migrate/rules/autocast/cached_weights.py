@@ -10,13 +10,14 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from functools import partial
 
 from amp_migrate.autocast.spared.statements import nodes_of
-from amp_migrate.facts.paths import all_given, is_super, path, walk
+from amp_migrate.facts.paths import all_given, is_super, path, stored, variables, walk
+from amp_migrate.flow.condition import Condition, negate, speller
 from amp_migrate.plan.model import Decision, Insert, Status
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.rounds import may_follow, may_start, runs_before
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.rules.base import Context, Rule, decision
-from amp_migrate.training.contexts import runs_without_gradients
+from amp_migrate.training.contexts import runs_without_gradients, undecided
 from amp_migrate.training.events import Kind
 from amp_migrate.training.forwards.classes import is_of_network
 from amp_migrate.training.forwards.forwards import Forward
@@ -109,9 +110,14 @@ def _methods(context: Context) -> Iterator[Function]:
 def _cleared(
     context: Context, rule: Rule, function: Function, block: ast.With, nodes: list[ast.AST]
 ) -> Iterator[Decision]:
-    """Yield the decision for a block without gradients of which something runs again behind it, in some round."""
+    """Yield the decision for a block without gradients of which something runs again behind it, in some round.
+
+    One that is where its argument says so may have gradients itself in a later round.
+    """
     module = function.module
-    if not runs_without_gradients(context.unit.project, module, block):
+    without = runs_without_gradients(context.unit.project, module, block)
+    asked = _asked(context, module, block, nodes) if without is None else None
+    if not without and asked is None:
         return
     inner = set(ast.walk(block))
     first = {name for n in inner for name in _run(context, module, n, True)}
@@ -119,15 +125,34 @@ def _cleared(
     then = {
         name
         for n in nodes
-        if n not in inner
+        if n not in inner or asked is not None
         for name in _run(context, module, n, False)
         if name in first and _comes_first(context, function, block, n, nodes)
         if not _has_no_gradients(context, module, n)
     }
     if then:
-        edit = Insert(module.tree.span(block), _CLEARED + _WHY, after=True)
+        text = _CLEARED + _WHY
+        if asked is not None:
+            test = negate(Condition(None, speller(module.tree)(asked))).text
+            text = f"if {test}:\n    {text}"
+        edit = Insert(module.tree.span(block), text, after=True)
         message = f"`{_CLEARED}` follows a forward without gradients of what is trained in the same autocast block"
         yield decision(rule, Status.ROUTINE, module, block, message, [edit])
+
+
+def _asked(
+    context: Context, module: Module, block: ast.With, nodes: list[ast.AST]
+) -> ast.expr | None:
+    """Return what decides whether a block has gradients, where rounds of a loop around it answer it anew, and the block does not."""
+    project = context.unit.project
+    found = (undecided(project, module, item.context_expr) for item in block.items)
+    asked = next((test for test in found if test is not None), None)
+    if asked is None or any(isinstance(n, ast.Call | ast.NamedExpr) for n in ast.walk(asked)):
+        return None
+    read, own = variables(asked), set().union(*map(stored, block.body))
+    loops = (n for n in nodes if isinstance(n, ast.For | ast.AsyncFor | ast.While))
+    around = (loop for loop in loops if block in set(ast.walk(loop)))
+    return asked if not read & own and any(read & stored(loop) for loop in around) else None
 
 
 def _has_no_gradients(context: Context, module: Module, node: ast.AST) -> bool:
@@ -159,7 +184,7 @@ def _comes_first(
     if any({block, node} <= set(ast.walk(loop)) for loop in loops):
         follows = may_follow(project, function, block, node)
     else:
-        follows = runs_before(project, function, block, node)
+        follows = runs_before(project, function, block, node) and node not in set(ast.walk(block))
     return follows and may_start(project, function, block, [node])
 
 

@@ -7,6 +7,22 @@ import ast
 from amp_migrate.project import Class, Function, Module, Project
 
 _OTHERS = ("object", "abc.ABC", "torch.autograd.")
+_MAKE_NO_MODULE = tuple(
+    f"torch.nn.{part}" for part in ("functional.", "init.", "utils.", "Parameter", "parameter.")
+)
+
+
+def makes_module(name: str) -> bool:
+    """Tell whether calling what has a dotted name makes a module of torch: a layer, a network or a loss."""
+    return name.startswith("torch.nn.") and not name.startswith(_MAKE_NO_MODULE)
+
+
+def holds_module(project: Project, module: Module, node: ast.expr) -> bool:
+    """Tell whether an attribute is seen to hold a module, whatever a method of its name would do: ``self.update_gate``."""
+    if not isinstance(node, ast.Attribute):
+        return False
+    made = any(map(makes_module, project.values.made_by(module, node)))
+    return made or any(map(is_network_class, project.instance_classes(module, node)))
 
 
 def is_network_class(cls: Class) -> bool:

@@ -19,15 +19,12 @@ from amp_migrate.training.beliefs import (
     RUNS_FORWARD,
 )
 from amp_migrate.training.bindings import run_first
-from amp_migrate.training.forwards.classes import run_given
+from amp_migrate.training.forwards.classes import holds_module, makes_module, run_given
 from amp_migrate.training.forwards.indifferent import Indifferent, only_looks_up
 from amp_migrate.training.forwards.known_losses import is_loss, is_loss_class, known_losses
 from amp_migrate.training.forwards.later import runs_later
 from amp_migrate.training.steps import takes_gradients
 
-_MAKE_NO_MODULE = tuple(
-    f"torch.nn.{part}" for part in ("functional.", "init.", "utils.", "Parameter", "parameter.")
-)
 EVIDENCE = frozenset(
     {"parameters", "named_parameters", "zero_grad", "state_dict", "named_modules", "children"}
 )
@@ -37,11 +34,6 @@ def is_housekeeping(name: str) -> bool:
     """Tell whether a method of a network is known to run no forward pass."""
     special = name.startswith("__") and name.endswith("__") and name != "__call__"
     return special or name in KEEPS_HOUSE or name.startswith(BEGINS_HOUSEKEEPING)
-
-
-def makes_module(name: str) -> bool:
-    """Tell whether calling what has a dotted name makes a module of torch: a layer, a network or a loss."""
-    return name.startswith("torch.nn.") and not name.startswith(_MAKE_NO_MODULE)
 
 
 class Forward(enum.IntEnum):
@@ -223,8 +215,11 @@ class Forwards:
         """Tell whether a method of a network runs no forward pass: by what it does, else by its name."""
         name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
         callees = self._project.callees(call)
-        if only_looks_up(self._project, self._project.module_of(call), call.func):
+        module = self._project.module_of(call)
+        if only_looks_up(self._project, module, call.func):
             return True
+        if holds_module(self._project, module, call.func):
+            return False
         if name in KEEPS_HOUSE:
             return not any(self._function(f) is Forward.NETWORK for f in callees)
         if callees and all(map(self.indifferent, callees)):

@@ -12,7 +12,7 @@ from amp_migrate.facts.paths import all_given, bottom, outward, path
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.training.beliefs import METHODS_WITHOUT_CASTS
 from amp_migrate.training.bindings import returned, values_of
-from amp_migrate.training.forwards.forwards import makes_module
+from amp_migrate.training.forwards.classes import makes_module
 from amp_migrate.training.forwards.holders import is_partial, makes_copy
 from amp_migrate.training.objects import Objects
 from amp_migrate.values.objects import Instance, Made

@@ -12,6 +12,7 @@ from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.reach import reachable
 from amp_migrate.training.beliefs import METHODS_WITHOUT_CASTS, RUN_IN_HALF, RUNS_GIVEN
 from amp_migrate.training.bindings import run_first, values_of
+from amp_migrate.training.forwards.classes import holds_module
 from amp_migrate.training.forwards.forwards import is_housekeeping
 from amp_migrate.training.forwards.given import Given, has_no_weights, is_module_class
 from amp_migrate.training.forwards.holders import makes_copy
@@ -43,7 +44,8 @@ class Handed:
             return Run()
         if isinstance(call.func, ast.Attribute):
             name = call.func.attr
-            if is_housekeeping(name.lstrip("_")) or name in METHODS_WITHOUT_CASTS:
+            keeps_house = is_housekeeping(name.lstrip("_")) or name in METHODS_WITHOUT_CASTS
+            if keeps_house and not holds_module(self._project, function.module, call.func):
                 return Run()
             if any(map(has_no_weights, outward(call.func))):
                 return Run()
@@ -85,7 +87,10 @@ class Handed:
         run = {below for method in methods for below in reachable(self._project, method)}
         return not methods or any(
             below.is_receiver(bottom(node.func))
-            and not is_housekeeping(tail(node))
+            and (
+                not is_housekeeping(tail(node))
+                or holds_module(self._project, below.module, node.func)
+            )
             and not self._project.callees(node)
             for below in run
             for node in below.calls

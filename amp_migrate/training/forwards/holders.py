@@ -11,8 +11,7 @@ from amp_migrate.facts.paths import all_given, is_place, tail
 from amp_migrate.project import Module, Project
 from amp_migrate.project.once import kept, once
 from amp_migrate.training.beliefs import COPIES, MAKES_EVALUATOR
-from amp_migrate.training.forwards.classes import is_of_network
-from amp_migrate.training.forwards.forwards import makes_module
+from amp_migrate.training.forwards.classes import is_of_network, makes_module
 from amp_migrate.training.forwards.unseen import evaluates_own
 from amp_migrate.values.objects import Partial
 
