@@ -15,7 +15,7 @@ from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.terms import term_of_name
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function
-from amp_migrate.project.order import inside, loop_of
+from amp_migrate.project.order import dominates, inside, loop_of
 from amp_migrate.training.flags.counted import remainders
 from amp_migrate.training.flags.turns import Counter, turns
 from amp_migrate.training.origins.constants import constant_of
@@ -92,6 +92,7 @@ def ends_whole(unit: Unit, function: Function, limit: Fork) -> bool:
     module, test = function.module, question(limit)
     loop = loop_of(module.tree, limit)
     counter = turns(unit.project).counter(module, loop) if loop is not None else None
+    counter = counter or _up_to(function, limit)
     if loop is None or counter is None or counter.many is None:
         return False
     leaving = (n for n in walk(loop) if isinstance(n, ast.Break | ast.Continue | ast.Return))
@@ -110,6 +111,34 @@ def ends_whole(unit: Unit, function: Function, limit: Fork) -> bool:
         if value is not None:
             known = known.with_fact(term_of_name(name.id), Known(value.value))
     return evaluate(test, known) is stepped
+
+
+def _up_to(function: Function, limit: Fork) -> Counter | None:
+    """Return what ``while n < many:``, or the same the other way round, counts by hand, from 0 on and in every turn, as it stands at a boundary."""
+    module, loop = function.module, loop_of(function.module.tree, limit)
+    test = loop.test if isinstance(loop, ast.While) else None
+    if not isinstance(loop, ast.While) or not isinstance(test, ast.Compare) or test.ops[1:]:
+        return None
+    sides = {ast.Lt: (test.left, test.comparators[0]), ast.Gt: (test.comparators[0], test.left)}
+    name, many = sides.get(type(test.ops[0]), (None, None))
+    if not isinstance(name, ast.Name) or many is None:
+        return None
+    sets = [module.tree.statement(bound) for bound in module.scopes.bound(name)]
+    added = [stmt for stmt in sets if stmt in loop.body]
+    begun = [stmt for stmt in sets if stmt not in added]
+    if len(added) != 1 or len(begun) != 1 or module.scopes.owner(name) is not function.scope:
+        return None
+    more, first = added[0], begun[0]
+    by_one = isinstance(more, ast.AugAssign) and isinstance(more.op, ast.Add)
+    if not by_one or number(getattr(more, "value", None)) != 1:
+        return None
+    if not isinstance(first, ast.Assign) or number(first.value) != 0:
+        return None
+    before = dominates(module.tree, more, limit)
+    skips = any(isinstance(node, ast.Continue) for node in walk(loop))
+    if not dominates(module.tree, first, loop) or (skips and not before):
+        return None
+    return Counter(name, 1 if before else 0, frozenset(), many)
 
 
 def _after_whole_windows(loop: ast.AST, counter: Counter, test: ast.expr) -> ast.expr:
