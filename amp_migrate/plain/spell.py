@@ -27,6 +27,7 @@ from amp_migrate.plain.write import (
     of_chosen,
     of_inlined,
     of_unused,
+    taken_out,
     written,
 )
 from amp_migrate.project import Module, Project
@@ -134,7 +135,8 @@ class _File:
             if len(kept) == len(spellings):
                 return self._written(spellings, unused, reads)
             spellings = kept
-        alone = self._idle() or self._lambdas([]) or self._clips([]) or self._imports([])
+        found = self._idle() or self._lambdas([]) or self._clips([]) or self._imports([])
+        alone = bool(found) or bool(self._parted())
         return self._written([], [], Reads(self._holding)) if alone else None
 
     def _idle(self) -> list[Idle]:
@@ -159,6 +161,24 @@ class _File:
             (stmt, text)
             for stmt, text in found
             if text is not None and stmt.value not in gone and not self._is_excluded(stmt)
+        ]
+
+    def _parted(self) -> list[tuple[ast.expr, list[Piece]]]:
+        """Return amp where it is put into an attribute beside other values, each with what puts it there by itself."""
+        amps = (
+            node
+            for node in self._tree.nodes(ast.Name, ast.Attribute)
+            if isinstance(node.ctx, ast.Load)
+            and isinstance(self._tree.parent(node), ast.Tuple | ast.List)
+            and self._project.apex(self._module, node) == "apex.amp"
+        )
+        found = [(amp, self._tree.statement(amp)) for amp in amps if not self._is_excluded(amp)]
+        return [
+            (amp, pieces)
+            for amp, statement in found
+            if isinstance(statement, ast.Assign)
+            and any(isinstance(t, ast.Attribute) for t in ast.walk(statement.targets[0]))
+            and (pieces := taken_out(self._tree, statement, amp))
         ]
 
     def _spellings(self) -> Iterable[_Spelling]:
@@ -224,6 +244,9 @@ class _File:
         for clip in self._clips(pieces):
             pieces += clip.pieces
             calls[clip.statements[0]] = frozenset(clip.statements)
+        for amp, parts in self._parted():
+            pieces += parts
+            calls[amp] = frozenset()
         for statement, text in self._imports(unused):
             pieces.append(Piece(self._tree.span(statement), text))
             calls[statement] = frozenset()

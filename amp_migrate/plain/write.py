@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
+from amp_migrate.facts.paths import defs, uses
 from amp_migrate.facts.tree import Respelt, Tree
 from amp_migrate.plain.calls import Calls, Plain
 from amp_migrate.plain.choice import Chosen
@@ -27,6 +28,29 @@ def filling(span: Span, text: str = "None") -> Piece:
     """Return what takes the place of an expression or a statement, in as many lines."""
     lines = span.end_line - span.line
     return Piece(span, f"({text}" + "\n" * lines + ")" if lines else text)
+
+
+def taken_out(tree: Tree, statement: ast.Assign, kept: ast.expr) -> list[Piece]:
+    """Return what takes one of several values that a line assigns at once out, before the others; nothing where one reads another."""
+    target, value = statement.targets[0], statement.value
+    if not isinstance(target, ast.Tuple | ast.List) or not isinstance(value, ast.Tuple | ast.List):
+        return []
+    pairs = list(zip(target.elts, value.elts, strict=False))
+    if len(statement.targets) > 1 or not len(target.elts) == len(value.elts) == len(pairs) > 1:
+        return []
+    own = next((one for one, held in pairs if held is kept), None)
+    others = [pair for pair in pairs if pair[1] is not kept]
+    line, column, end_line, end = tree.span(statement)
+    if own is None or line != end_line or len(others) != len(pairs) - 1:
+        return []
+    if any(isinstance(p, ast.Starred) or defs(own) & uses(p) for pair in others for p in pair):
+        return []
+    if any(defs(one) & uses(own) for one, _ in others):
+        return []
+    spelt = (", ".join(map(tree.segment, side)) for side in zip(*others, strict=True))
+    place, rest = tree.span(kept), " = ".join(spelt)
+    before = Piece(Span(line, column, line, place.column), f"{tree.segment(own)} = ")
+    return [before, Piece(Span(line, place.end_column, line, end), f"; {rest}")]
 
 
 class Unwritable(Exception):
