@@ -52,7 +52,7 @@ meets them:
 | `Tensor.softmax`, `torch.softmax`, `torch.layer_norm` (not by `F.`) | fp16 | fp32 |
 | `log1p`, `logsumexp`, `torch.cdist`, `torch.linalg.norm`, `F.huber_loss` | fp16 | fp32 |
 | `torch.einsum`, `torch.linalg.multi_dot`, `F.scaled_dot_product_attention` | as its inputs | fp16, but for what Apex left in fp32 (AMP123) |
-| fp16 tensor times an fp32 tensor without dimensions | fp32 | fp16 |
+| fp16 tensor times an fp32 tensor without dimensions | fp32 | fp16, as a note says where both are certain (AMP123) |
 | `x += y`, `x` in fp16 and `y` in fp32 | `x` becomes fp32 | stays fp16, in place |
 | `x.cpu()` of an fp16 tensor | fp32 | fp16 |
 | fp64 inputs | cast down | stay fp64 |

@@ -10,6 +10,9 @@ out, or what the source makes fp32 (`x.float()`), or that hands such fp32 to a f
 the statement, or a network runs that Apex was not given, a note says so. Where the level is chosen at run time, one note
 names all of these. A note also names each copy of a network that is run: Apex left it in fp32, or ran the network itself in its place.
 
+A note names what is computed of an fp16 tensor and an fp32 one that has no dimensions (`logits * self.scale`): O1 made it fp32, and autocast
+leaves it in fp16.
+
 ## Why
 O1 patches the functions on its lists, and `torch.einsum`, `torch.linalg.multi_dot` and `F.scaled_dot_product_attention` are on none.
 O2 casts the networks that `amp.initialize` is given, and hands out fp32. Autocast casts every product in its blocks,
@@ -37,6 +40,7 @@ from amp_migrate.autocast.disabled import Disabled
 from amp_migrate.autocast.spared.copies import Copied, copied
 from amp_migrate.autocast.spared.statements import Spared, spared
 from amp_migrate.autocast.spared.unlisted import left_by_o1
+from amp_migrate.autocast.spared.widened import has_bare, widened_by_o1
 from amp_migrate.flow.condition import speller
 from amp_migrate.placement.finding.networks import casts_these_alone
 from amp_migrate.plan.cannot import place_of
@@ -58,7 +62,8 @@ def decide(context: Context) -> Iterator[Decision]:
     """Keep products of what was fp32 out of the casts, and name what cannot be kept."""
     high = _high(context)
     unlisted = not casts_these_alone(context.unit) and has_unlisted(context.unit.project)
-    if context.casts.never or not (high or unlisted):
+    bare = not casts_these_alone(context.unit) and has_bare(context.unit.project)
+    if context.casts.never or not (high or unlisted or bare):
         return
     disabled = Disabled(context.unit)
     parts = cast_parts(context, disabled)
@@ -71,6 +76,8 @@ def decide(context: Context) -> Iterator[Decision]:
         yield from (_told(context, each, "O1") for each in left.sure if not each.apart)
         if left.unsure:
             yield _unsure(context, left.unsure)
+    if bare and (wide := widened_by_o1(context.unit, parts, disabled)):
+        yield _widened(context, wide)
     if high:
         yield from _of_networks(context, high, parts, apart)
 
@@ -97,6 +104,14 @@ def _unsure(context: Context, found: list[Spared]) -> Decision:
     message = f"where this{_others(found)} gets fp32, O1 left it so, having it on no list; under autocast it multiplies in fp16"
     off = context.spelling.autocast("False")
     advice = f"where fp16 is too small or too coarse for it, compute it under `with {off}:`"
+    return decision(RULE, Status.NOTE, each.function.module, each.node, message, advice=advice)
+
+
+def _widened(context: Context, found: list[Spared]) -> Decision:
+    """Say once of what O1 computed in fp32, as one side has that and no dimensions."""
+    each = found[0]
+    message = f"Apex computed this{_others(found)} in fp32, as one side is an fp32 tensor without dimensions; autocast gives fp16"
+    advice = "where fp16 is too small or too coarse for it, as for logits, write `.float()` behind the other side"
     return decision(RULE, Status.NOTE, each.function.module, each.node, message, advice=advice)
 
 

@@ -19,19 +19,21 @@ class Kind(Enum):
 
 
 class Held(NamedTuple):
-    """What a value may be, with Apex and with autocast; `single` where it may have no dimensions."""
+    """What a value may be, with Apex and with autocast; `single` where it may have no dimensions, `bare` where it has none."""
 
     apex: Kind
     native: Kind
     single: bool = False
+    bare: bool = False
 
 
 Helds = frozenset[Held]
-NUMBER: Helds = frozenset({Held(Kind.NUMBER, Kind.NUMBER, True)})
+NUMBER: Helds = frozenset({Held(Kind.NUMBER, Kind.NUMBER, True, True)})
 WHOLE: Helds = frozenset({Held(Kind.WHOLE, Kind.WHOLE)})
 HALF: Helds = frozenset({Held(Kind.HALF, Kind.HALF)})
 WIDE: Helds = frozenset({Held(Kind.WIDE, Kind.WIDE)})
 ONE_WIDE: Helds = frozenset({Held(Kind.WIDE, Kind.WIDE, True)})
+BARE_WIDE: Helds = frozenset({Held(Kind.WIDE, Kind.WIDE, True, True)})
 UNKNOWN: Helds = frozenset({Held(Kind.UNKNOWN, Kind.UNKNOWN, True)})
 
 _ORDER = (Kind.NUMBER, Kind.WHOLE, Kind.HALF, Kind.WIDE)
@@ -55,11 +57,12 @@ def wider(one: Kind, other: Kind) -> Kind:
 def _promoted(one: Held, other: Held) -> Iterator[Held]:
     """Yield what arithmetic makes of two values: without dimensions, fp32 makes no fp16 wider, but for Apex."""
     apex, single = wider(one.apex, other.apex), one.single and other.single
-    yield Held(apex, wider(one.native, other.native), single)
+    bare = one.bare and other.bare
+    yield Held(apex, wider(one.native, other.native), single, bare)
     for kept, added in ((one, other), (other, one)):
         narrow = kept.native in (Kind.HALF, Kind.UNKNOWN)
         if added.single and added.native in _FLOATS and narrow:
-            yield Held(apex, kept.native, single)
+            yield Held(apex, kept.native, single, bare)
 
 
 def _put_in(target: Held, value: Held) -> Iterator[Held]:
@@ -67,7 +70,7 @@ def _put_in(target: Held, value: Held) -> Iterator[Held]:
     if target.native is Kind.NUMBER:
         yield from _promoted(target, value)
     else:
-        yield Held(wider(target.apex, value.apex), target.native, target.single)
+        yield target._replace(apex=wider(target.apex, value.apex))
 
 
 def _each(
@@ -117,7 +120,7 @@ def widened_by_native(found: Sequence[Helds]) -> Helds:
 def _widened(held: Held, apex: Kind, native: Kind) -> Held:
     if Kind.NUMBER in held[:2] or Kind.WHOLE in held[:2]:
         return held
-    return Held(apex, native, held.single)
+    return held._replace(apex=apex, native=native)
 
 
 def halved(found: Sequence[Helds]) -> Helds:
@@ -133,7 +136,7 @@ def halved_by_native(found: Sequence[Helds]) -> Helds:
 
 def made_wide(found: Sequence[Helds]) -> Helds:
     """Return what ``x.float()`` gives."""
-    return frozenset(Held(Kind.WIDE, Kind.WIDE, held.single) for held in union(found))
+    return frozenset(held._replace(apex=Kind.WIDE, native=Kind.WIDE) for held in union(found))
 
 
 def alone(found: Sequence[Helds]) -> Helds:
@@ -141,10 +144,23 @@ def alone(found: Sequence[Helds]) -> Helds:
     return frozenset(held._replace(single=True) for held in union(found))
 
 
+def bare(found: Sequence[Helds]) -> Helds:
+    """Return what values are that have lost their dimensions."""
+    return frozenset(held._replace(single=True, bare=True) for held in union(found))
+
+
+def shaped(found: Sequence[Helds]) -> Helds:
+    """Return what values are that may have been given dimensions."""
+    return frozenset(
+        held if Kind.NUMBER in held[:2] else held._replace(bare=False) for held in union(found)
+    )
+
+
 def spread(found: Sequence[Helds]) -> Helds:
     """Return what values are that have been given dimensions."""
     return frozenset(
-        held if Kind.NUMBER in held[:2] else held._replace(single=False) for held in union(found)
+        held if Kind.NUMBER in held[:2] else held._replace(single=False, bare=False)
+        for held in union(found)
     )
 
 

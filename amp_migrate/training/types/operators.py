@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from amp_migrate.facts.constants import is_false
+from amp_migrate.facts.constants import is_false, number
 from amp_migrate.facts.paths import argument
 from amp_migrate.training.beliefs import MULTIPLYING_LAYERS, RUN_IN_HALF
 from amp_migrate.training.types import wide
 from amp_migrate.training.types.floats import (
+    BARE_WIDE,
     HALF,
     NUMBER,
     ONE_WIDE,
@@ -17,12 +18,13 @@ from amp_migrate.training.types.floats import (
     WHOLE,
     WIDE,
     Helds,
-    alone,
     always,
+    bare,
     halved,
     halved_by_native,
     made_wide,
     promoted,
+    shaped,
     summed,
     widened,
     widened_by_apex,
@@ -73,6 +75,15 @@ _UNSEEN = frozenset({"as_tensor", "from_numpy", "load", "tensor", "compile", "vm
 _REDUCES = frozenset(
     {"amax", "amin", "dist", "logsumexp", "max", "mean", "median", "min", "norm", "prod", "std", "sum", "var"}
 )  # fmt: skip
+_ELEMENTWISE = frozenset(
+    {
+        "abs", "add", "atan2", "ceil", "clamp", "clamp_max", "clamp_min", "clip", "clone", "contiguous", "cos", "cosh", "cpu", "cuda",
+        "detach", "div", "elu", "erf", "exp", "expm1", "fill", "floor", "lerp", "log", "log10", "log1p", "log2", "maximum", "minimum",
+        "mul", "multiply", "neg", "pow", "reciprocal", "relu", "requires_grad", "round", "rsqrt", "sigmoid", "sin", "softplus", "sqrt",
+        "square", "sub", "subtract", "tan", "tanh", "true_divide",
+    }
+)  # fmt: skip
+"""What gives a tensor without dimensions of one that has none."""
 _SETS_TYPE = frozenset({"asarray", "double", "to", "type"})
 
 _OTHER_LAYERS = frozenset(
@@ -93,17 +104,28 @@ def of_function(name: str, call: ast.Call) -> Join | None:
         return _of_functional(last)
     if package in ("torch", "torch.linalg", "torch.functional", "torch.special"):
         if last in MAKES:
-            return always(WIDE if _has_dimensions(call) else ONE_WIDE)
+            return always(_made(call))
+        if last == "tensor" and call.args and is_fraction(call.args[0]):
+            return always(BARE_WIDE)
         return None if last in _UNSEEN else _of_torch(last, _reduces(last, call, 1))
     return always(NUMBER) if package in ("math", "random", "time") else None
 
 
-def _has_dimensions(call: ast.Call) -> bool:
-    """Tell whether a call that makes a tensor says how many numbers that has: ``torch.ones([])`` has one alone."""
+def _made(call: ast.Call) -> Helds:
+    """Return what a call makes, which may say how many numbers that has: ``torch.ones([])`` has one alone."""
     first = call.args[0] if call.args else None
     if isinstance(first, ast.Tuple | ast.List):
-        return bool(first.elts)
-    return len(call.args) > 1 or isinstance(first, ast.Constant)
+        return WIDE if first.elts else BARE_WIDE
+    return WIDE if len(call.args) > 1 or isinstance(first, ast.Constant) else ONE_WIDE
+
+
+def is_fraction(node: ast.expr) -> bool:
+    """Tell whether an expression is a number with a fraction that is written out: ``10.0``, ``1 / 8``."""
+    fraction = any(
+        isinstance(part, ast.Div) or (isinstance(part, ast.Constant) and type(part.value) is float)
+        for part in ast.walk(node)
+    )
+    return fraction and number(node.operand if isinstance(node, ast.UnaryOp) else node) is not None
 
 
 def _of_functional(name: str) -> Join:
@@ -129,7 +151,9 @@ def _of_torch(name: str, single: bool) -> Join:
         made = widened_by_apex
     elif name in _NATIVE_WIDE:
         made = widened_by_native
-    return (lambda found: alone([made(found)])) if single else made
+    if single:
+        return lambda found: bare([made(found)])
+    return made if name in _ELEMENTWISE else lambda found: shaped([made(found)])
 
 
 def of_method(name: str, call: ast.Call) -> Join | None:
@@ -142,7 +166,9 @@ def of_method(name: str, call: ast.Call) -> Join | None:
         return made_wide
     if name in _SETS_TYPE:
         return None
-    return promoted if name.endswith("_") else _of_torch(name, _reduces(name, call, 0))
+    if name.endswith("_"):
+        return promoted if name[:-1] in _ELEMENTWISE else lambda found: shaped([promoted(found)])
+    return _of_torch(name, _reduces(name, call, 0))
 
 
 def _reduces(name: str, call: ast.Call, first: int) -> bool:
@@ -171,4 +197,5 @@ def of_layer(made: str) -> Join:
         return always(ONE_WIDE)
     if name in wide.MODULES | _WIDE_LAYERS:
         return always(WIDE)
-    return widened_by_apex if name == "GELU" else promoted
+    join = widened_by_apex if name == "GELU" else promoted
+    return lambda found: shaped([join(found)])
