@@ -51,15 +51,27 @@ class Begun:
     def guards(self, creation: Creation, function: Function, node: ast.AST) -> list[list[Guard]]:
         """Return, for each way to an initialize, the guards on it, outer first, that a node may do without."""
         below = self._below(creation, function)
+        made = self._made(creation, function)
         return [
             [
                 g
                 for g in way.guards
                 if below is None or g.function in below
+                if made is None or g.function in made
                 if not self._passes(g, function, node, frozenset())
             ]
             for way in self._with(creation, function)
         ]
+
+    def _made(self, creation: Creation, function: Function) -> AbstractSet[Function] | None:
+        """Return what makes the object of a method, where that comes to an initialize: what is asked before it, all its methods are behind."""
+        origin, cls = creation.site.function, function.cls
+        made = origin.cls.method("__init__") if origin.cls is not None else None
+        if cls is None or made is None or not function.takes_receiver or function.is_class:
+            return None
+        begin = {made, *reachable(self._project, made)}
+        alike = all(each.method("__init__") is made for each in (cls, *cls.subclasses()))
+        return begin if alike and origin in begin and function not in begin else None
 
     def _below(self, creation: Creation, function: Function) -> AbstractSet[Function] | None:
         """Return what the last function runs through which all come to an initialize, and all to an evaluation, if any.
