@@ -65,9 +65,12 @@ from check.flags.plain import KEPT, PLAIN, PLAIN_UNTOLD
 from check.flags.set_later import SET_LATER
 from check.flags.static_arms import STATIC_ARMS
 from check.flags.unpacked import ASKED_AT_RUN_TIME, UNPACKED, UNPACKED_OTHERWISE
+from check.native.casts_in_rounds import CASTS_IN_ROUNDS
 from check.native.chains import CHAINS, CHAINS_THAT_OVERLAP
+from check.native.methods_of_parts import METHODS_OF_PARTS
 from check.native.of_fixtures import OF_FIXTURES
 from check.native.own_blocks import LEFT_IN_FP32, OTHER_CONTEXTS, OVER_A_CALL, OWN_BLOCKS
+from check.native.unscaled_in_properties import UNSCALED_IN_PROPERTIES
 from check.outputs.cleared_behind import CLEARED_BEHIND
 from check.outputs.gradients_taken import GRADIENTS_TAKEN
 from check.outputs.measured import MEASURED
@@ -137,7 +140,8 @@ EVERY = (
     *IN_TURN, *LOADED_SCALE, *OTHER_NETWORKS, *TURNED_FLAGS, *OBJECTS_THAT_STOP, *ANSWERS, *RECORDED, *HALVED_FLAGS, *HOOKS,
     *NOT_THERE_YET, *LOOKED_UP, *ASKED_AT_RUN_TIME, *BROUGHT_OPTIMIZERS, *LEFT_WIDE, *MAPPED, *CLEARED_BEHIND, *SCALES_IN_DICTS,
     *JOINED_FLAGS, *NETWORKS_BY_NAME, *TAKEN_ALONG, *HOOKS_RUN_AGAIN, *STUCK_SCALES, *STUCK_WAYS, *ONE_OF_SEVERAL, *HELD_METHODS, *RUN_IN_PLACE, *TOLD_BY_SETTINGS, *BASES_AND_MIXINS,
-    *OF_FIXTURES, *COUNTED_UP_TO, *EMPTIED_BRANCHES, *WRITTEN_IN_PLACE, *RUN_BY_CRITERIA, *OWN_BLOCKS, OVER_A_CALL, OTHER_CONTEXTS, *CHAINS,
+    *COUNTED_UP_TO, *EMPTIED_BRANCHES, *WRITTEN_IN_PLACE, *RUN_BY_CRITERIA, *OWN_BLOCKS, OVER_A_CALL, OTHER_CONTEXTS, *CHAINS, *UNSCALED_IN_PROPERTIES,
+    *METHODS_OF_PARTS, *CASTS_IN_ROUNDS, *OF_FIXTURES,
 )  # fmt: skip
 
 
