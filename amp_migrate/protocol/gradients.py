@@ -44,8 +44,8 @@ class State(NamedTuple):
     """Gradients and stage together; `sure` tells that the last backward is known to reach the optimizer.
 
     `kept` is what gradients were that were put aside. `unchecked` tells that since the last step gradients were unscaled
-    that no step took, so that nothing asks any more whether they had overflowed. `maybe` is the GradScaler, by its number, that may
-    be off and has unscaled them if it is on.
+    that no step took, so that nothing asks any more whether they had overflowed. `maybe` is the number of the
+    GradScaler that may be off and has unscaled them if it is on.
     """
 
     grad: Grad
@@ -160,8 +160,7 @@ class GradientMachine(Unmoved):
             if event.optimizers != frozenset({self._number}):
                 return Moved((state,))
             state = State(Grad.OLD, Stage.READY)  # made where no call in sight leads to
-        if event.kind in _ANEW:
-            state = state._replace(maybe=None)
+        state = state._replace(maybe=None) if event.kind in _ANEW else state
         moved = self._moved(state, event)
         if event.unsure:
             return _unsurely(state, event, moved, visited or event.certain)
@@ -172,9 +171,8 @@ class GradientMachine(Unmoved):
             return Moved((state._replace(grad=Grad.EMPTY),), breaches)
         if event.kind is Kind.UNSCALE:
             return Moved(moved.states, breaches)
-        backward = event.kind is Kind.BACKWARD
-        other = state._replace(grad=_forgotten(state.grad)) if backward else state
-        return Moved(tuple(dict.fromkeys((*moved.states, other))), breaches)
+        left = _forgotten(state.grad) if event.kind is Kind.BACKWARD else state.grad
+        return Moved(tuple(dict.fromkeys((*moved.states, state._replace(grad=left)))), breaches)
 
     def _moved(self, state: State, event: Event) -> Moved:
         if event.kind is Kind.BACKWARD:
@@ -246,8 +244,8 @@ def _unsurely(state: State, event: Event, moved: Moved, certain: bool) -> Moved:
     """Return what a GradScaler that may be off makes of a state; it is on or off for all that it does to the gradients."""
     unscales = event.kind is Kind.UNSCALE and certain
     twice = unscales and state.maybe is not None and state.maybe == event.scaler
-    behind = state.at(_after_unsure(moved.states[0]), Stage.READY)
-    behind = behind._replace(maybe=event.scaler if unscales else None)
+    behind = state._replace(maybe=event.scaler if unscales else None)
+    behind = behind.at(_after_unsure(moved.states[0]), Stage.READY)
     return Moved((behind,), (Breach.UNSCALED_TWICE,) if twice else ())
 
 
