@@ -21,6 +21,7 @@ _SAME = frozenset(
 _MAPPINGS = frozenset(
     {"DefaultDict", "Dict", "Mapping", "MutableMapping", "OrderedDict", "defaultdict", "dict"}
 )
+_TUPLES = frozenset({"Tuple", "tuple"})
 _COLLECTIONS = _MAPPINGS | {
     "AbstractSet", "AsyncGenerator", "AsyncIterable", "AsyncIterator", "Collection", "Deque", "FrozenSet", "Generator",
     "Iterable", "Iterator", "List", "MutableSequence", "MutableSet", "Reversible", "Sequence", "Set", "Tuple", "deque",
@@ -214,6 +215,9 @@ class Nodes:
         elif not names & _COLLECTIONS:
             within = parts if names & _SAME else [annotation.value]
             return [(part, node) for part in within]
+        rest = any(isinstance(part, ast.Constant) and part.value is Ellipsis for part in parts)
+        if names & _TUPLES and len(parts) > 1 and not rest:
+            return [(part, node) for part in parts]  # each item has a class of its own
         items = self.graph.field(node, APPENDED)
         return [(part, items) for part in parts]
 
