@@ -22,13 +22,15 @@ from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.run.remembered.aliases import aliases_of, by_both
 from amp_migrate.training.bindings import own_part
 
+_Place = tuple[Function, ast.AST]
+
 
 @dataclass
 class _Led:
     """What is asked in every run of a program: the tests around nodes, and whether these let them run by what is known."""
 
-    tests: dict[ast.AST, list[tuple[ast.expr, bool]] | None] = field(default_factory=dict)
-    passed: dict[tuple[Assumption, ast.AST], bool] = field(default_factory=dict)
+    tests: dict[_Place, list[tuple[ast.expr, bool]] | None] = field(default_factory=dict)
+    passed: dict[tuple[Assumption, _Place], bool] = field(default_factory=dict)
 
 
 class Enabled:
@@ -56,13 +58,14 @@ class Enabled:
 
     def reached(self, function: Function, node: ast.AST) -> bool:
         """Tell whether the branches around a node may be taken, and some path leads to it."""
-        if node not in self._led.tests:
-            self._led.tests[node] = _tests(self._program, function, node)
-        tests = self._led.tests[node]
+        place = function, node
+        if place not in self._led.tests:
+            self._led.tests[place] = _tests(self._program, *place)
+        tests = self._led.tests[place]
         if not tests:
             return tests is not None
         known = self._holding(self._known, function)
-        asked = known, node
+        asked = known, place
         if asked not in self._led.passed:
             self._led.passed[asked] = not any(evaluate(t, known) is (not way) for t, way in tests)
         if not self._led.passed[asked] or not self._known.failed:
