@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 _BY_NAME = IMPORTERS | {"eval", "exec", "getattr", "globals", "locals", "vars"}
 _ASKS = frozenset({"isinstance", "issubclass", "super"})
 
+GIVE_NOTHING = frozenset({"abc.ABC", "object", "torch.nn.Module", "torch.nn.modules.module.Module"})
+"""Bases outside of the project that give their objects no attributes which a training has."""
+
 
 def only_bases(modules: Iterable[Module], lookup: Lookup) -> frozenset[Class]:
     """Return the classes with subclasses that are made, which are never made themselves."""

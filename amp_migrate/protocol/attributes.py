@@ -9,6 +9,7 @@ from amp_migrate.facts.below import names_in
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import is_super, last_names
 from amp_migrate.flow.cfg.points import Kind, Point
+from amp_migrate.modules.bases import GIVE_NOTHING
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.project.order import key
 from amp_migrate.project.reach import where_set
@@ -41,9 +42,9 @@ def unset_attributes(program: Program) -> Iterator[tuple[Module, ast.Attribute]]
 
 def never_set(program: Program) -> Iterator[tuple[Module, ast.Attribute]]:
     """Yield the first read of every attribute for a GradScaler that objects of a class lack: relatives of it alone set that."""
-    project = program.project
-    made = dict.fromkeys(_made(project))
-    for attr, classes in _stored(program).items():
+    project, stored = program.project, _stored(program)
+    made = dict.fromkeys(_made(project)) if stored else {}
+    for attr, classes in stored.items():
         others = [node.value for _, node in where_set(project, attr)]
         if not all(project.holder(n).is_receiver(n) for n in others):
             continue
@@ -65,7 +66,9 @@ def _made(project: Project) -> Iterator[Class]:
 
 
 def _has(cls: Class, attr: str) -> bool:
-    """Tell whether objects of a class have an attribute by its body or that of a base, or may look it up."""
+    """Tell whether objects of a class have an attribute by its body or that of a base, or may by a base out of sight."""
+    if not GIVE_NOTHING.issuperset(cls.externals()):
+        return True
     statements = (s for base in cls.mro() for s in base.node.body)
     if any(isinstance(s, ast.Assign | ast.AnnAssign) and attr in names_in(s) for s in statements):
         return True

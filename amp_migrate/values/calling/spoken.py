@@ -10,15 +10,12 @@ from amp_migrate.facts.constants import string
 from amp_migrate.facts.paths import LOOKS
 from amp_migrate.facts.scopes import ScopeNode, assigned
 from amp_migrate.facts.tree import Tree
+from amp_migrate.modules.bases import GIVE_NOTHING
 from amp_migrate.modules.binding import bind
 from amp_migrate.modules.model import CallSite, Class, Function, Module
 from amp_migrate.values.nodes import function_of
 
 _Mention = tuple[Module, ast.AST]
-# Bases that give their objects no strings.
-_GIVE_NOTHING = frozenset(
-    {"abc.ABC", "object", "torch.nn.Module", "torch.nn.modules.module.Module"}
-)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 # Functions of Python that look at a collection, or go through it or a copy.
 _GO_THROUGH = LOOKS | {"enumerate", "list", "reversed", "set", "sorted", "tuple", "zip"}
@@ -99,7 +96,7 @@ class Spoken:
         cls = _class_of(function, node.value)
         related = [cls, *cls.subclasses()] if cls is not None else []
         family = dict.fromkeys(base for each in related for base in each.mro())
-        if any(not _GIVE_NOTHING.issuperset(each.external_bases) for each in family):
+        if any(not GIVE_NOTHING.issuperset(each.external_bases) for each in family):
             return None
         bodies: set[ast.AST] = {each.node for each in family}
         found: list[frozenset[str] | None] = []
