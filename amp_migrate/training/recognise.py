@@ -52,7 +52,7 @@ class Training(Happening):
         self._runs = Runs(project, self.objects, self._writes)
         self._parts = Parts(project, self.objects)
         self.named_methods = NamedMethods(project, self.losses.reached)
-        self._sharing = Sharing(project, self.objects)
+        self.sharing = Sharing(project, self.objects)
         self._whole = Whole(self.objects)
         self.own = Own(project, self.objects)
         self._methods: dict[str, Recogniser] = {
@@ -256,7 +256,7 @@ class Training(Happening):
             named = network.value if part else network
         groups = self.objects.trained_at(module, named)
         known = [o for o in self.objects.optimizers if not groups.isdisjoint(o.networks or ())]
-        shared = self._sharing.networks(module, network)
+        shared = self.sharing.networks(module, network)
         own = bool(known or any(shared)) and self.own.is_own(function, network)
         if known:
             numbers = frozenset(o.number for o in known)
@@ -270,7 +270,7 @@ class Training(Happening):
                 own=own,
                 within=shared.within,
             )
-        if not known and any(held := self._sharing.run(function, call)):
+        if not known and any(held := self.sharing.run(function, call)):
             yield Event(Kind.SHARED, call, networks=held.networks, assumed=True, within=held.within)
         if run := self._parts.run(function, call):
             yield Event(Kind.PART, call, networks=run)

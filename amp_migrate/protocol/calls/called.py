@@ -104,7 +104,7 @@ class Calls:
         for site in self._project.callers(function):
             yield self.body(site.function.module, site.call)
         yield from self._handing.get(function, [])
-        for holder, node in self._sites(function):
+        for holder, node in self.sites(function):
             if function not in self._runs.setdefault(node, []):
                 self._runs[node].append(function)
             yield holder
@@ -170,7 +170,7 @@ class Calls:
         meanings = self._project.meanings(module, node)
         return [meaning for meaning in meanings if isinstance(meaning, Function)]
 
-    def _sites(self, function: Function) -> list[tuple[Function, ast.AST]]:
+    def sites(self, function: Function) -> list[tuple[Function, ast.AST]]:
         """Return where a function runs that no call names: each kind is looked for once one of it matters."""
         return [*self._kept(function), *self._stepping.get(function, [])]
 

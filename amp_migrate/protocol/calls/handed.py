@@ -1,9 +1,9 @@
-"""What calls say of the optimizers and losses that they hand on to a function that many of them share."""
+"""What calls say of the optimizers, losses and networks that they hand on to a function that many of them share."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from amp_migrate.facts.paths import path, tail
@@ -11,23 +11,26 @@ from amp_migrate.flow.assumption import Assumption, Known
 from amp_migrate.flow.terms import Term, term_of_name
 from amp_migrate.project import Function
 from amp_migrate.project.once import once
+from amp_migrate.protocol.calls.arguments import Arguments, numbers
+from amp_migrate.protocol.calls.networks import Run
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.contexts import is_off
 from amp_migrate.training.events import Event
 
 
 class Handed:
-    """Facts about parameters: which optimizer one is, and which a backward on one may reach."""
+    """Facts about parameters: which optimizer or network one is, and which a backward on one may reach."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
         self._project = program.project
-        self._bindings: dict[tuple[ast.Call, Function], Mapping[str, ast.expr]] = {}
+        self._arguments = Arguments(program)
+        self.run = Run(program, self._arguments)
 
     def on(
         self, call: ast.Call, callee: Function, known: Assumption
     ) -> Iterator[tuple[Term, Known]]:
-        """Yield what a function knows of the optimizers and losses of a call; of them nothing where there is one optimizer.
+        """Yield what a function knows of the optimizers, losses and networks of a call; of the first two nothing where there is one optimizer.
 
         Of a GradScaler it knows that the call makes it, to be off.
         """
@@ -37,6 +40,7 @@ class Handed:
                     self._project.module_of(given), given
                 ):
                     yield _off(name), Known(True)
+        yield from self.run.on(call, callee, known)
         if len(self._program.training.objects.optimizers) > 1:
             for name, number in self._optimizers(call, callee, known):
                 yield optimizer_of(name), Known(number)
@@ -52,7 +56,7 @@ class Handed:
                 given = self.given(call, callee).get(name)
                 if given is None:
                     continue
-                stated = _numbers(known, spelt(given.id)) if isinstance(given, ast.Name) else None
+                stated = numbers(known, spelt(given.id)) if isinstance(given, ast.Name) else None
                 stated = found(given) if stated is None else stated
                 if stated is not None:
                     yield spelt(name), Known(tuple(sorted(stated)))
@@ -87,18 +91,15 @@ class Handed:
 
     def reached(self, loss: str, known: Assumption) -> frozenset[int] | None:
         """Return the optimizers that a backward on a loss may reach, where the call says what it computed."""
-        return _numbers(known, reach_of(loss))
+        return numbers(known, reach_of(loss))
 
     def trained(self, network: str, known: Assumption) -> frozenset[int] | None:
         """Return the optimizers that train a network, where the call says which network it hands on."""
-        return _numbers(known, _trained(network))
+        return numbers(known, _trained(network))
 
     def given(self, call: ast.Call, callee: Function) -> Mapping[str, ast.expr]:
         """Return the arguments of a call by the names of the parameters that take them."""
-        found = self._bindings.get((call, callee))
-        if found is None:
-            found = self._bindings[call, callee] = self._project.given(call, callee)
-        return found
+        return self._arguments.given(call, callee)
 
     def reaching(self, loss: ast.expr) -> frozenset[int] | None:
         """Return the optimizers that the backward of a loss may reach."""
@@ -114,33 +115,12 @@ class Handed:
     @cached_property
     def _losses(self) -> dict[Function, set[str]]:
         """The parameters of functions on which a backward runs, there or in what those call."""
-        return self._parameters(lambda event: event.loss)
+        return self._arguments.parameters(lambda event: event.loss)
 
     @cached_property
     def _networks(self) -> dict[Function, set[str]]:
         """The parameters of functions whose gradients are read, there or in what those call."""
-        return self._parameters(lambda event: event.network)
-
-    def _parameters(self, of: Callable[[Event], str | None]) -> dict[Function, set[str]]:
-        """Return the parameters of functions that events name, there or in what those call."""
-        found: dict[Function, set[str]] = {}
-        for function, events in self._program.training.by_function.items():
-            named = {of(event) for held in events.values() for event in held}
-            parameters = {name for name in function.parameters.names if name in named}
-            if parameters:
-                found[function] = parameters
-        queue = list(found)
-        while queue:
-            function = queue.pop()
-            for site in self._project.calls_of(function):
-                given = self.given(site.call, function)
-                handed = [given.get(name) for name in found[function]]
-                names = {node.id for node in handed if isinstance(node, ast.Name)}
-                more = names & set(site.function.parameters.names)
-                if not more <= found.setdefault(site.function, set()):
-                    found[site.function] |= more
-                    queue.append(site.function)
-        return found
+        return self._arguments.parameters(lambda event: event.network)
 
     def _optimizers(
         self, call: ast.Call, callee: Function, known: Assumption
@@ -165,12 +145,6 @@ def _is_of_off(call: ast.Call, known: Assumption) -> bool:
     """Tell whether a method is called of a GradScaler that is known to be off."""
     text = path(call.func.value) if isinstance(call.func, ast.Attribute) else None
     return text is not None and known.get(_off(text)) is not None
-
-
-def _numbers(known: Assumption, term: Term) -> frozenset[int] | None:
-    stated = known.get(term)
-    found = stated.value if isinstance(stated, Known) else None
-    return frozenset(found) if isinstance(found, tuple) else None
 
 
 def _trained(name: str) -> Term:

@@ -8,6 +8,7 @@ from functools import cache, partial
 
 from amp_migrate.project import Class, Function
 from amp_migrate.project.programs import number_of
+from amp_migrate.protocol.calls.handed import handed_of
 from amp_migrate.protocol.calls.receivers import Receivers
 from amp_migrate.protocol.casts.already import cast_already
 from amp_migrate.protocol.casts.machine import (
@@ -50,7 +51,8 @@ def met(
 def asked_in(program: Program, breached: Iterable[Breached]) -> Networks:
     """Return what tells networks apart as far as some breaches hang on that."""
     events = (e for b in breached for e in program.events(b.key.function, b.here.point.node))
-    return Asked(events, partial(cast_already, program))
+    possible = (one for e in events for one in handed_of(program).run.possible(e))
+    return Asked(possible, partial(cast_already, program))
 
 
 def any_in(program: Program) -> Networks:

@@ -8,8 +8,9 @@ from functools import cache
 from typing import NamedTuple
 
 from amp_migrate.project import Function
+from amp_migrate.protocol.calls.networks import RUNS
 from amp_migrate.protocol.calls.receivers import Object, Receivers, may_be_same
-from amp_migrate.protocol.casts.networks import EACH, RUNS, Cached, Networks
+from amp_migrate.protocol.casts.networks import EACH, Cached, Networks
 from amp_migrate.protocol.faults import Breach
 from amp_migrate.protocol.machine import Moved, Unmoved
 from amp_migrate.training.contexts import Context

@@ -6,11 +6,11 @@ import ast
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from amp_migrate.protocol.calls.networks import RUNS
 from amp_migrate.protocol.calls.receivers import Object
 from amp_migrate.training.events import Event, Kind
 
 _ANY = -1
-RUNS = (Kind.FORWARD, Kind.SHARED)
 
 
 class Cached(NamedTuple):

@@ -15,6 +15,7 @@ from amp_migrate.flow.condition import Condition, negate, speller
 from amp_migrate.plan.model import Decision, Insert, Status
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.rounds import may_follow, may_start, runs_before
+from amp_migrate.protocol.calls.handed import handed_of
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.rules.base import Context, Rule, decision
 from amp_migrate.training.contexts import runs_without_gradients, undecided
@@ -163,10 +164,16 @@ def _has_no_gradients(context: Context, module: Module, node: ast.AST) -> bool:
 
 
 def _run_below(context: Context, module: Module, nodes: Iterable[ast.AST]) -> Iterator[Hashable]:
-    """Yield by what the functions that some nodes call run networks; a path means nothing outside of its function."""
+    """Yield by what the functions that some nodes call run networks; a path means nothing outside of its function.
+
+    What a function runs of its parameters is what its calls give it.
+    """
+    handed = handed_of(program_of(context.unit.project)).run
     calls = [(module, node) for node in nodes if isinstance(node, ast.Call)]
     for function in run_by(context.unit.project, calls):
         for call in function.all_calls:
+            if handed.runs_given(function, call):
+                continue
             for name in _run(context, function.module, call, True):
                 if not isinstance(name, str):
                     yield name
@@ -201,7 +208,7 @@ def _has_no_weights(context: Context, call: ast.Call) -> bool:
 
 
 def _run(context: Context, module: Module, node: ast.AST, first: bool) -> Iterator[Hashable]:
-    """Yield by what a call runs a network: the path that is called, `super()` for a method of a base class.
+    """Yield by what a call runs a network: the path that is called, or given; `super()` for a method of a base class.
 
     An item of a collection may be another one that is spelt otherwise, so what it may hold is yielded as well, and
     the networks with which it shares weights. A part of a network meets the whole of it, whichever is `first`.
@@ -215,15 +222,24 @@ def _run(context: Context, module: Module, node: ast.AST, first: bool) -> Iterat
     elif context.unit.forwards.call(module, node) is Forward.NETWORK:
         if _has_no_weights(context, node):
             return
-        groups = project.values.groups(module, func)
-        yield path(func) or ""
-        yield from groups if first else (*groups, *((_PART, name) for name in groups))
+        handed = handed_of(program_of(project)).run
+        given = list(handed.given(node))
+        for network in given:
+            yield path(network) or ""
+            yield from _shared(*handed.network(network), first)
+        if not given or any(_run_below(context, module, [node])):
+            yield path(func) or ""
+            yield from _shared(project.values.groups(module, func), frozenset(), first)
     happens = program_of(project).training.of(project.function_of(module, node))
     for event in happens.get(node, ()):
         if event.kind is Kind.SHARED:
-            yield from event.networks
-            if first:
-                yield from ((_PART, name) for name in event.within)
-            else:
-                yield from event.within
-                yield from ((_PART, name) for name in event.networks)
+            yield from _shared(event.networks, event.within, first)
+
+
+def _shared(networks: frozenset[int], within: frozenset[int], first: bool) -> Iterator[Hashable]:
+    yield from networks
+    if first:
+        yield from ((_PART, name) for name in within)
+    else:
+        yield from within
+        yield from ((_PART, name) for name in networks)

@@ -19,6 +19,7 @@ from amp_migrate.autocast.regions import merged, within
 from amp_migrate.autocast.reloads import reloads
 from amp_migrate.project import CallSite, Function, Project
 from amp_migrate.project.reach import reached_by
+from amp_migrate.protocol.code.program import program_of
 from amp_migrate.rules.autocast.programs import serves_others
 from amp_migrate.rules.base import Context
 from amp_migrate.training.region import Part, Region, nodes_in, parts_of
@@ -172,9 +173,11 @@ class _Upwards:
 
 
 def _running(project: Project, function: Function) -> list[CallSite]:
-    """Return the calls that run a function; of those that make partial objects of it, the calls of these."""
+    """Return the calls that run a function, or the network whose `forward` it is; of those that make partial objects of it, the calls of these."""
     sites, partly = project.callers(function), [site for site, _ in project.completions(function)]
-    return [site for site in sites if not (partly and site.partial)] + partly
+    run = program_of(project).calls.sites(function)
+    networks = [CallSite(by, node, bound=True) for by, node in run if isinstance(node, ast.Call)]
+    return [site for site in sites if not (partly and site.partial)] + partly + networks
 
 
 def _runs_without_apex(context: Context, region: Region) -> bool:

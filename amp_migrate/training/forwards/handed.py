@@ -51,11 +51,16 @@ class Handed:
                 return Run()
             if spelt := self._spelt(function, call.func):
                 return Run(self._objects.groups(function.module, call.func), spelt)
-        found = [
-            self._of(function, given, set())
-            for node in self._nodes(function.module, call)
-            for given in self._paths(function.module, node)
-        ]
+        found = [self.given(function, node) for node in self._nodes(function.module, call)]
+        return Run(
+            _NONE.union(*(run.networks for run in found)),
+            _NONE.union(*(run.within for run in found)),
+        )
+
+    def given(self, function: Function, node: ast.expr) -> Run:
+        """Return what runs where something runs what an expression holds."""
+        paths = self._paths(function.module, node) if self._trained else ()
+        found = [self._of(function, given, set()) for given in paths]
         return Run(
             _NONE.union(*(run.networks for run in found)),
             _NONE.union(*(run.within for run in found)),

@@ -65,6 +65,12 @@ class Sharing:
         """Return what a call runs of trained networks by another way than their names."""
         return self._handed.run(function, call)
 
+    def given(self, function: Function, node: ast.expr) -> Run:
+        """Return what runs where a function gives something to what runs it."""
+        linked, held = self.networks(function.module, node), self._handed.given(function, node)
+        networks = linked.networks | held.networks
+        return Run(networks, (linked.within | held.within) - networks)
+
     def _is_method(self, module: Module, func: ast.Attribute) -> bool:
         """Tell whether an attribute may be a method of a network, not a part of it or something else that this holds."""
         if not self._project.values.facts(module, func.value):

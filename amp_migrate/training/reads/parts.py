@@ -6,10 +6,12 @@ import ast
 
 from amp_migrate.facts.below import every
 from amp_migrate.facts.paths import bottom
-from amp_migrate.project import Class, Function, Project
+from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.training.beliefs import RUNS_NO_FORWARD
+from amp_migrate.training.forwards.given import Given
 from amp_migrate.training.named import Groups
 from amp_migrate.training.objects import Objects
+from amp_migrate.values.objects import Made
 
 _WITHOUT = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 
@@ -20,6 +22,7 @@ class Parts:
     def __init__(self, project: Project, objects: Objects) -> None:
         self._project = project
         self._objects = objects
+        self._given = Given(project, objects)
         self._stops: dict[Class, bool] = {}
 
     def run(self, function: Function, call: ast.Call) -> Groups:
@@ -32,7 +35,15 @@ class Parts:
             return frozenset()
         if part.attr in RUNS_NO_FORWARD or not self._stops_gradients(cls):
             return frozenset()
+        if self._is_of_another(function.module, part.value):
+            return frozenset()
         return self._objects.groups(function.module, part)
+
+    def _is_of_another(self, module: Module, node: ast.expr) -> bool:
+        """Tell whether an object is known to be made by a library, and to be no network: a GradScaler, or a list."""
+        facts = self._project.values.facts(module, node)
+        made = bool(facts) and all(isinstance(fact, Made) for fact in facts)
+        return made and not self._given.may_be_module(module, node)
 
     def _stops_gradients(self, cls: Class) -> bool:
         if cls not in self._stops:

@@ -1,4 +1,4 @@
-"""What a path knows of an event: its optimizer, and whether its loss is scaled."""
+"""What a path knows of an event: its optimizer or network, and whether its loss is scaled."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from amp_migrate.training.events import Event
 
 
 def exact(handed: Handed, event: Event, known: Assumption) -> Event:
-    """Return an event with what is known of its optimizer, or of its loss."""
+    """Return an event with what is known of its optimizer, of its network, or of its loss."""
+    event = handed.run.exact(event, known)
     if not event.certain and event.optimizers is not None:
         number = handed.optimizer(event, known)
         if number is not None:

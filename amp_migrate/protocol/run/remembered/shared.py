@@ -24,7 +24,7 @@ from amp_migrate.training.events import Kind
 
 _TELLING = frozenset({Known(1), Known(None)})
 _DECIDED = (Kind.UNSCALE, Kind.STEP, Kind.ZERO_GRAD)
-_OF_EVENTS = ("scaled(", "optimizer(", "reach(", "trained(", "off(")
+_OF_EVENTS = ("scaled(", "optimizer(", "reach(", "trained(", "runs(", "off(")
 _ABOUT_OBJECTS = ("type(", *_OF_EVENTS)
 Constants = Callable[[ast.Call, Function], Iterable[tuple[str, Value]]]
 """Gives the parameters of a function that a call gives a constant for, and those constants."""

@@ -1,0 +1,116 @@
+"""Helpers that forward whichever network they are given: two networks are two, and a part of one is a part of it."""
+
+from __future__ import annotations
+
+from check.trainings.planted import Training
+
+_BEFORE = """import torch
+from torch import nn
+from apex import amp
+
+
+def run(network, x, scale=1.0):
+    return network(x * scale)
+
+
+def scaled(network, x):
+    return run(network, x, scale=0.5)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 8)
+        self.head = nn.Linear(8, 1)
+
+    def forward(self, x):
+        return self.head(self.body(x).relu())
+
+
+class Trainer:
+    def __init__(self, net, other):
+        self.net = net
+        self.other = other
+        self.optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def losses(self, x, y):
+        part = self.net.body
+        with torch.no_grad():
+            before = run(self.other, x)
+        now = run(self.net, x)
+        return nn.functional.mse_loss(now, y) + (now.mean() - before.mean()).abs()
+
+    def step(self, x, y):
+        self.optimizer.zero_grad()
+        loss = self.losses(x, y)
+        with amp.scale_loss(loss, self.optimizer) as scaled_loss:
+            scaled_loss.backward()
+        self.optimizer.step()
+
+
+def main():
+    trainer = Trainer(Net(), Net())
+    trainer.net, trainer.optimizer = amp.initialize(trainer.net, trainer.optimizer, opt_level="O1")
+    for x, y in []:
+        trainer.step(x, y)
+
+
+main()
+"""
+_AFTER = (
+    _BEFORE.replace("from apex import amp\n", "")
+    .replace("    def step(self, x, y):", "    def step(self, x, y, scaler):")
+    .replace(
+        """        loss = self.losses(x, y)
+        with amp.scale_loss(loss, self.optimizer) as scaled_loss:
+            scaled_loss.backward()
+        self.optimizer.step()
+""",
+        """        with torch.cuda.amp.autocast():
+            loss = self.losses(x, y)
+        scaler.scale(loss).backward()
+        scaler.step(self.optimizer)
+        scaler.update()
+""",
+    )
+    .replace(
+        '    trainer.net, trainer.optimizer = amp.initialize(trainer.net, trainer.optimizer, opt_level="O1")\n',
+        "    scaler = torch.cuda.amp.GradScaler()\n",
+    )
+    .replace("trainer.step(x, y)", "trainer.step(x, y, scaler)")
+)
+_GIVEN = "before = run(self.other, x)"
+_NOW = "now = run(self.net, x)"
+_BLOCK = f"            {_GIVEN}\n"
+_CLEARED = f"{_BLOCK}        torch.clear_autocast_cache()\n"
+_FIRST = (
+    "run(self.net, x)",
+    "scaled(self.net, x)",
+    "run(self.net.body, x)",
+    "scaled(self.net.body, x)",
+    "run(part, x)",
+    "scaled(part, x)",
+    "run(self.net.forward, x)",
+    "run(nn.DataParallel(self.net), x)",
+)
+_THEN = ("run(self.net, x)", "scaled(self.net, x)", "self.net(x)")
+
+
+def _training(first: str, then: str) -> Training:
+    edits = ((_GIVEN, f"before = {first}"), (_NOW, f"now = {then}"))
+    before, after = _BEFORE, _AFTER.replace(_BLOCK, _CLEARED)
+    for old, new in edits:
+        before, after = before.replace(old, new), after.replace(old, new)
+    fault = ("        torch.clear_autocast_cache()\n", "")
+    return Training(
+        f"{first} without gradients, then {then}",
+        {"main.py": before},
+        {"main.py": after},
+        {"the copies without gradients are kept": (fault,)},
+    )
+
+
+FORWARD_HELPERS = (
+    Training("a helper runs two networks", {"main.py": _BEFORE}, {"main.py": _AFTER}, {}),
+    *(_training(first, then) for first in _FIRST for then in _THEN),
+)
