@@ -6,6 +6,7 @@ import ast
 from collections.abc import Collection, Hashable
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
+from amp_migrate.flow.assumption import Assumption
 from amp_migrate.project import Function
 from amp_migrate.protocol.faults import Breach
 from amp_migrate.training.contexts import Context
@@ -82,8 +83,10 @@ class Sleeps(Protocol):
 class FollowsObjects(Protocol):
     """What a machine has besides where its states say in which object's method a program is."""
 
-    def begin(self, state: Hashable, caller: Function, call: ast.Call | None) -> Hashable:
-        """Return the state in which a function begins that a call runs; without a call, one that runs unnamed."""
+    def begin(
+        self, state: Hashable, caller: Function, call: ast.Call | None, known: Assumption
+    ) -> Hashable:
+        """Return the state in which a function begins that a call runs, by what is known there; without a call, one that runs unnamed."""
 
     def end(self, state: Hashable, before: Hashable) -> Hashable:
         """Return the state behind a function; `before` is that in front of it."""

@@ -89,6 +89,11 @@ class Event:
         return self.node.args[0] if given and isinstance(self.node, ast.Call) else None
 
 
+def sharing(call: ast.Call, networks: frozenset[int], within: frozenset[int], own: bool) -> Event:
+    """Return the forward of what shares weights with networks, or with those of which it is a part."""
+    return Event(Kind.SHARED, call, networks=networks, assumed=True, own=own, within=within)
+
+
 def joined(events: Iterable[Event]) -> Iterator[Event]:
     """Yield what a call does that may run any of several methods: one event of a kind, of all that it may concern."""
     found: dict[tuple[Kind, ast.AST, int | None], Event] = {}

@@ -10,7 +10,7 @@ from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import RUNS_NO_FORWARD
 from amp_migrate.training.bindings import base_made, bases, one_name
-from amp_migrate.training.events import Event, Kind, joined
+from amp_migrate.training.events import Event, Kind, joined, sharing
 from amp_migrate.training.forwards.classes import holds_module
 from amp_migrate.training.forwards.sharing import Sharing
 from amp_migrate.training.gradients.changed import is_put, named
@@ -262,16 +262,10 @@ class Training(Happening):
             numbers = frozenset(o.number for o in known)
             yield Event(Kind.FORWARD, call, numbers, networks=groups, assumed=part, own=own)
         if any(shared):
-            yield Event(
-                Kind.SHARED,
-                call,
-                networks=shared.networks,
-                assumed=True,
-                own=own,
-                within=shared.within,
-            )
+            yield sharing(call, *shared, own)
         if not known and any(held := self.sharing.run(function, call)):
-            yield Event(Kind.SHARED, call, networks=held.networks, assumed=True, within=held.within)
+            alone = held == self.sharing.given(function, network)
+            yield sharing(call, *held, alone and self.own.is_own(function, network))
         if run := self._parts.run(function, call):
             yield Event(Kind.PART, call, networks=run)
 

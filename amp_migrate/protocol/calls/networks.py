@@ -63,9 +63,15 @@ class Run:
     def runs_given(self, function: Function, call: ast.Call) -> bool:
         """Tell whether a call in a function is the forward of a network that the function is given."""
         names = self._parameters.get(function, ())
-        return any(
-            _name(event) in names for event in self._program.training.of(function).get(call, ())
-        )
+        events = self._program.training.of(function).get(call, ())
+        run = {name for event in events if (name := _name(event)) in names}
+        bindings, scope = function.module.scopes.bindings, function.scope
+        return bool(run) and all(len(bindings(scope, name or "")) == 1 for name in run)
+
+    def named(self, name: str, known: Assumption) -> Groups | None:
+        """Return the names that may hold the network that a parameter is, where the call says it."""
+        stated = _stated(known, name)
+        return None if stated is None else stated.networks
 
     def exact(self, event: Event, known: Assumption) -> Event:
         """Return an event with the networks that it may run of those that the call gave."""

@@ -9,7 +9,9 @@ from typing import NamedTuple
 
 from amp_migrate.facts.closure import Gathered
 from amp_migrate.facts.paths import is_super
+from amp_migrate.flow.assumption import Assumption
 from amp_migrate.project import Class, Function, Module
+from amp_migrate.protocol.calls.handed import handed_of
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.named import Groups
 from amp_migrate.training.reads.own import is_decorated
@@ -39,13 +41,16 @@ class Receivers:
         self._program = program
         self._project = program.project
         self._own = program.training.own
+        self._handed = handed_of(program).run
         values = program.project.values
         self._selves = [values.nodes.object(c) for m in self._modules() for c in m.classes.values()]
         self._known: dict[ast.Call, tuple[Groups, bool] | None] = {}
         self._parts = Gathered(self._of_same_object, self._runs_parts)
 
-    def of(self, caller: Function, call: ast.Call, around: Object | None) -> Object | None:
-        """Return the object whose method a call in a method of `around` runs; None where it may be any."""
+    def of(
+        self, caller: Function, call: ast.Call, around: Object | None, known: Assumption
+    ) -> Object | None:
+        """Return the object whose method a call in a method of `around` runs, by what is known there; None where it may be any."""
         receiver = self._receiver(caller.module, call)
         if receiver is None or not any(map(self._parts.of, self._program.callees(call))):
             return None
@@ -53,10 +58,12 @@ class Receivers:
             return around
         if call not in self._known:
             self._known[call] = self._names(caller, receiver)
-        known = self._known[call]
-        if known is None:
+        names = self._known[call]
+        if names is None:
             return None
-        groups, own = known
+        groups, own = names
+        if isinstance(receiver, ast.Name):
+            groups = self._handed.named(receiver.id, known) or groups
         return Object(groups, around if own and _depth(around) < _DEEPEST else None)
 
     def _of_same_object(self, function: Function) -> Iterator[Function]:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Hashable
 from functools import cache
 from typing import NamedTuple
 
+from amp_migrate.flow.assumption import Assumption
 from amp_migrate.project import Function
 from amp_migrate.protocol.calls.networks import RUNS
 from amp_migrate.protocol.calls.receivers import Object, Receivers, may_be_same
@@ -164,11 +165,14 @@ class ObjectMachine(CastMachine):
         super().__init__(networks)
         self._receivers = receivers
 
-    def begin(self, state: Hashable, caller: Function, call: ast.Call | None) -> Hashable:
+    def begin(
+        self, state: Hashable, caller: Function, call: ast.Call | None, known: Assumption
+    ) -> Hashable:
         """Return the state in which a function begins."""
         assert isinstance(state, Inside)
-        known = call is not None and state.casts
-        found = self._receivers.of(caller, call, state.object) if known and call else None
+        found = None
+        if call is not None and state.casts:
+            found = self._receivers.of(caller, call, state.object, known)
         return state._replace(object=found)
 
     def end(self, state: Hashable, before: Hashable) -> Hashable:

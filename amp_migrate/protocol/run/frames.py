@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Hashable
 
+from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.project import Function
 from amp_migrate.protocol.machine import FollowsObjects, Machine, Nests, Outlives
 from amp_migrate.protocol.run.runs import Start
@@ -20,12 +21,17 @@ class Frames:
         self._outlives = machine if isinstance(machine, Outlives) else None
 
     def begun(
-        self, caller: Function, state: Hashable, call: ast.Call | None, start: Start = Start.ENTRY
+        self,
+        caller: Function,
+        state: Hashable,
+        call: ast.Call | None,
+        start: Start = Start.ENTRY,
+        known: Assumption = NOTHING,
     ) -> Hashable:
-        """Return the state in which a function begins."""
+        """Return the state in which a function begins, by what is known where it is called."""
         if self._nests is not None and start is Start.ENTRY:
             state = self._nests.nested(state)
-        return state if self._objects is None else self._objects.begin(state, caller, call)
+        return state if self._objects is None else self._objects.begin(state, caller, call, known)
 
     def ended(self, state: Hashable, before: Hashable, start: Start = Start.ENTRY) -> Hashable:
         """Return the state behind a function; `before` is that in front of it."""

@@ -156,7 +156,7 @@ class Within:
         known: Assumption,
         start: Start,
     ) -> Summary:
-        begun = self._frames.begun(key.function, here.state.machine, call, start)
+        begun = self._frames.begun(key.function, here.state.machine, call, start, known)
         state = State(begun, self._memory.into(call, function, known))
         return self._wait(key, here, Key(function, start, state))
 

@@ -179,6 +179,20 @@ def _run_below(context: Context, module: Module, nodes: Iterable[ast.AST]) -> It
                     yield name
 
 
+def _runs_another(context: Context, module: Module, call: ast.Call) -> bool:
+    """Tell whether what a call runs runs another network than those that its functions are given, and parts of these."""
+    unit, program = context.unit, program_of(context.unit.project)
+    handed, own = handed_of(program).run, program.training.own
+    return any(
+        not handed.runs_given(function, below)
+        and not (is_of_network(function) and own.is_own(function, below.func))
+        and unit.forwards.call(function.module, below) is Forward.NETWORK
+        and not unit.project.callees(below)
+        for function in run_by(unit.project, [(module, call)])
+        for below in function.all_calls
+    )
+
+
 def _comes_first(
     context: Context, function: Function, block: ast.With, node: ast.AST, nodes: list[ast.AST]
 ) -> bool:
@@ -227,7 +241,7 @@ def _run(context: Context, module: Module, node: ast.AST, first: bool) -> Iterat
         for network in given:
             yield path(network) or ""
             yield from _shared(*handed.network(network), first)
-        if not given or any(_run_below(context, module, [node])):
+        if not given or _runs_another(context, module, node):
             yield path(func) or ""
             yield from _shared(project.values.groups(module, func), frozenset(), first)
     happens = program_of(project).training.of(project.function_of(module, node))

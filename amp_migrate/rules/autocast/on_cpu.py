@@ -98,12 +98,14 @@ def _elsewhere(unit: Unit, regions: list[Region]) -> Iterator[tuple[Function, as
             continue
         assert isinstance(call.func, ast.Attribute)
         function = project.function_of(module, call)
-        for made in outputs(project, losses, function, call.func.value):
-            where = project.module_of(made)
-            if unit.forwards.is_network(where, made.func) and not _keeps(project, where, made):
-                if made in ways.among(function, call.func.value):
-                    yield function, call
-                    break
+        run = [
+            made
+            for made in outputs(project, losses, function, call.func.value)
+            if unit.forwards.is_network(where := project.module_of(made), made.func)
+            and not _keeps(project, where, made)
+        ]
+        if run and not ways.among(function, call.func.value).isdisjoint(run):
+            yield function, call
 
 
 def _keeps(project: Project, module: Module, call: ast.Call) -> bool:

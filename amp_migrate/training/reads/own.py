@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 from amp_migrate.facts.paths import all_given, tail
 from amp_migrate.project import Class, Function, Module, Project
-from amp_migrate.training.bindings import bound_value, returned
+from amp_migrate.training.bindings import returned
 from amp_migrate.training.objects import Objects
+from amp_migrate.training.reads.variables import given_to, put_into, taken_out_of
 from amp_migrate.values.objects import Instance, Made, Written
 from amp_migrate.values.wrappers import SELF_METHODS
 
@@ -19,9 +21,6 @@ _HOLDERS = frozenset(
         "Sequential", "ModuleList", "ModuleDict", "Parameter", "ParameterList", "ParameterDict", "DataParallel",
     ]
 )  # fmt: skip
-_KEEPS = frozenset(
-    ["append", "extend", "insert", "add_module", "register_module", "setdefault", "update"]
-)
 _SETS = frozenset({"setattr", "__setattr__", "add_module", "register_module"})
 _INSIDES = frozenset({"__dict__", "_modules"})
 _PLAIN = frozenset({"staticmethod", "classmethod"})
@@ -69,14 +68,26 @@ class Own:
         asked = self._asked(function, part)
         return asked is not None and all(map(self._answer, asked))
 
-    def _asked(self, function: Function, node: ast.expr) -> list[_Question] | None:
+    def _asked(
+        self, function: Function, node: ast.expr, seen: frozenset[ast.expr] = frozenset()
+    ) -> list[_Question] | None:
         """Return the questions about a part of the object of a method, or about a part of that; None for anything else."""
+        if node in seen:
+            return []
+        seen |= {node}
         part = self._part(function, node)
         if part is not None:
             return [part]
+        if isinstance(node, ast.Name):
+            asked = [
+                None if one is None else self._asked(function, one, seen)
+                for one in taken_out_of(function.module, node)
+            ]
+            known = [questions for questions in asked if questions is not None]
+            return [*chain(*known)] if known and len(known) == len(asked) else None
         if not isinstance(node, ast.Attribute | ast.Subscript):
             return None
-        around = self._asked(function, node.value)
+        around = self._asked(function, node.value, seen)
         if around is None or isinstance(node, ast.Subscript):
             return around
         classes = self._project.instance_classes(function.module, node.value)
@@ -168,7 +179,7 @@ class Own:
         """What code puts into what an attribute holds, by the name of the attribute."""
         found: dict[str, list[_Question]] = {}
         for module, node in self._project.nodes(ast.Call, ast.Subscript):
-            for holder, value in _put(module, node):
+            for holder, value in put_into(module, node):
                 if isinstance(holder, ast.Attribute):
                     function = self._project.function_of(module, node)
                     plain = not self.is_receiver(function, holder.value)
@@ -215,12 +226,12 @@ class Own:
         scopes = function.module.scopes
         if function.node is None or scopes.owner(node) is not function.scope:
             return None
-        values = [_given(function.module, b) for b in scopes.bindings(function.scope, node.id)]
+        values = [given_to(function.module, b) for b in scopes.bindings(function.scope, node.id)]
         held = [value for value in values if value is not None]
         kept = [
             value
             for part in function.all_nodes
-            for holder, value in _put(function.module, part)
+            for holder, value in put_into(function.module, part)
             if isinstance(holder, ast.Name) and holder.id == node.id
         ]
         return asked.of(*held, *kept, plain=False) if len(held) == len(values) else None
@@ -275,25 +286,3 @@ def is_decorated(node: ast.FunctionDef | ast.ClassDef) -> bool:
     """Tell whether a decorator may keep what a function or class makes."""
     plain = (isinstance(d, ast.Name) and d.id in _PLAIN for d in node.decorator_list)
     return not all(plain)
-
-
-def _given(module: Module, binding: ast.AST) -> ast.expr | None:
-    """Return what a variable is given by a statement: ``name += value`` keeps what it had, which others give it."""
-    up = module.tree.parent(binding)
-    return up.value if isinstance(up, ast.AugAssign) else bound_value(module, binding)
-
-
-def _put(module: Module, node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Yield the variables and attributes into whose value a call or an assignment puts something, with that."""
-    values: Sequence[ast.expr | None] = ()
-    if isinstance(node, ast.Subscript):
-        values = [_given(module, node)] if isinstance(node.ctx, ast.Store) else []
-        holder: ast.expr = node.value
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        values = node.args[1:] or node.args if node.func.attr in _KEEPS else []
-        holder = node.func.value
-    else:
-        return
-    while isinstance(holder, ast.Subscript):
-        holder = holder.value
-    yield from ((holder, value) for value in values if value is not None)
