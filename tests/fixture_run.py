@@ -148,6 +148,7 @@ def _redirect(casts: bool, cached: bool, on: str) -> None:
     class Autocast(torch.amp.autocast):
         def __init__(self, *device: str, enabled: bool = True, **kwargs: Any) -> None:
             given = {"dtype": torch.float16, "cache_enabled": cached, **kwargs}
+            given.pop("device_type", None)
             super().__init__(on, enabled=enabled and casts, **given)
 
     class GradScaler(torch.amp.GradScaler):

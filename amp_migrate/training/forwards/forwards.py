@@ -17,6 +17,7 @@ from amp_migrate.training.beliefs import (
     NETWORK_LETTER,
     NETWORK_NAME,
     RUNS_FORWARD,
+    RUNS_NETWORK,
 )
 from amp_migrate.training.bindings import run_first
 from amp_migrate.training.forwards.classes import holds_module, makes_module, run_given
@@ -152,6 +153,8 @@ class Forwards:
         if first is not None:
             return self._run_first(module, first)
         external = self._project.external(module, func)
+        if external in RUNS_NETWORK and call.args:
+            return self._run_first(module, call.args[0])
         held = func.value if isinstance(func, ast.Attribute) else func
         if external is not None and not self.is_network(module, held):
             return _external(external)
