@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from amp_migrate.facts.constants import is_none, string
+from amp_migrate.facts.constants import string
 from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.paths import bottom, same, variables
 from amp_migrate.facts.tree import Tree
@@ -67,6 +67,16 @@ def _join(
     return Condition(None, source(test) if unchanged else joined)
 
 
+_OPPOSITES = {
+    ast.Eq: "!=",
+    ast.NotEq: "==",
+    ast.Is: "is not",
+    ast.IsNot: "is",
+    ast.In: "not in",
+    ast.NotIn: "in",
+}
+
+
 def negate(condition: Condition) -> Condition:
     """Return the opposite of a condition."""
     if condition.value is not None:
@@ -76,14 +86,10 @@ def negate(condition: Condition) -> Condition:
         return Condition(None, ast.get_source_segment(condition.text, parsed.operand) or "")
     if isinstance(parsed, ast.BoolOp | ast.IfExp | ast.Lambda | ast.NamedExpr):
         return Condition(None, f"not ({condition.text})")
-    if isinstance(parsed, ast.Compare) and is_none(parsed.comparators[-1]):
-        if [type(op) for op in parsed.ops] == [ast.IsNot]:
-            left = ast.get_source_segment(condition.text, parsed.left)
-            return Condition(None, f"{left} is None")
     if isinstance(parsed, ast.Compare) and len(parsed.ops) == 1:
         left = ast.get_source_segment(condition.text, parsed.left)
         right = ast.get_source_segment(condition.text, parsed.comparators[0])
-        other = {ast.Eq: "!=", ast.NotEq: "=="}.get(type(parsed.ops[0]))
+        other = _OPPOSITES.get(type(parsed.ops[0]))
         if other is not None:
             return Condition(None, f"{left} {other} {right}")
     return Condition(None, f"not {condition.text}")

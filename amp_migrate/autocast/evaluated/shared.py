@@ -10,6 +10,7 @@ from amp_migrate.autocast.evaluated.inference import without_gradients
 from amp_migrate.autocast.evaluated.unfed import feeds_nothing
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import all_given, path
+from amp_migrate.placement.finding.networks import is_made_anew
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.imported import acts
@@ -53,13 +54,15 @@ def running_one(project: Project, function: Function) -> list[tuple[Function, as
 
 def of_others(unit: Unit, module: Module, call: ast.Call, models: set[int]) -> bool:
     """Tell whether a call gives a helper networks, none of which the unit initialized."""
-    given = all_given(call)
-    groups = [
-        unit.project.values.groups(module, node)
-        for node in given
+    given = [
+        node
+        for node in all_given(call)
         if path(node) is not None and unit.forwards.is_network(module, node)
     ]
-    return any(groups) and not any(found & models for found in groups)
+    groups = [unit.project.values.groups(module, node) for node in given]
+    if not any(groups) or any(found & models for found in groups):
+        return False
+    return not any(is_made_anew(unit, module, node) for node in given)
 
 
 def run_by_others(unit: Unit) -> set[str]:

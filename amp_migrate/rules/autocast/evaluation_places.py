@@ -135,12 +135,15 @@ class _Upwards:
             self._follow(found, calling, call.function, around, followed)
         around.discard(function)
 
-    def _is_cast_around(self, region: Region) -> bool:
-        """Tell whether all calls that lead to a region are cast, and can say whether AMP is on."""
-        if not only_inside(self._context.unit, region, self._cast):
+    def _is_cast_around(self, region: Region, below: frozenset[ast.stmt] = frozenset()) -> bool:
+        """Tell whether all calls that lead to a region are cast, and can say whether AMP is on, or what leads to them does."""
+        if region.first in below or not only_inside(self._context.unit, region, self._cast):
             return False
         calls = self._led_by(region.function)
-        return bool(calls) and all(r is not None and self._sees(r) for _, r in calls)
+        below |= {region.first}
+        return bool(calls) and all(
+            r is not None and (self._is_cast_around(r, below) or self._sees(r)) for _, r in calls
+        )
 
     def _sees(self, region: Region) -> bool:
         """Tell whether it can be said at a region whether AMP is on."""
