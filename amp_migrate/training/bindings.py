@@ -117,6 +117,8 @@ def _parts(
     if isinstance(value, ast.Tuple) and len(value.elts) == count:
         yield value.elts[place]
         return
+    if isinstance(value, ast.Tuple) and not any(isinstance(v, ast.Starred) for v in value.elts):
+        return  # to take that apart raises
     if isinstance(value, ast.IfExp):
         for way in (value.body, value.orelse):
             yield from _parts(project, module, way, place, count, seen)
