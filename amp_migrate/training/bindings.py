@@ -102,23 +102,24 @@ def unpacked(project: Project, module: Module, binding: ast.AST) -> list[ast.exp
     if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Call):
         return []
     assert isinstance(display, ast.Tuple)
-    place, count = (
-        next(i for i, part in enumerate(display.elts) if part is binding),
-        len(display.elts),
-    )
-    found = list(_parts(project, module, statement.value, place, count, set()))
-    return found or [statement.value]
+    place = next(i for i, part in enumerate(display.elts) if part is binding)
+    found = list(_parts(project, module, statement.value, place, len(display.elts), set()))
+    backs = [back for f in project.callees(statement.value) for back in returned(f)]
+    raises = backs and all(isinstance(v, ast.Tuple) and not _is_spread(v) for v in backs)
+    return found or ([] if raises else [statement.value])
+
+
+def _is_spread(display: ast.Tuple | ast.List) -> bool:
+    return any(isinstance(item, ast.Starred) for item in display.elts)
 
 
 def _parts(
     project: Project, module: Module, value: ast.expr, place: int, count: int, seen: set[Function]
 ) -> Iterator[ast.expr]:
     """Yield what stands at a place of `count` that a value gives, through functions that hand on what others return."""
-    if isinstance(value, ast.Tuple) and len(value.elts) == count:
-        yield value.elts[place]
-        return
-    if isinstance(value, ast.Tuple) and not any(isinstance(v, ast.Starred) for v in value.elts):
-        return  # to take that apart raises
+    if isinstance(value, ast.Tuple) and (len(value.elts) == count or not _is_spread(value)):
+        yield from value.elts[place : place + 1] if len(value.elts) == count else ()
+        return  # to take apart one of another length raises
     if isinstance(value, ast.IfExp):
         for way in (value.body, value.orelse):
             yield from _parts(project, module, way, place, count, seen)
@@ -163,7 +164,7 @@ def own_part(project: Project, module: Module, target: ast.AST, value: ast.expr)
     places: list[int] = []
     up = module.tree.parent(target)
     while isinstance(up, ast.Tuple | ast.List):
-        if any(isinstance(item, ast.Starred) for item in up.elts):
+        if _is_spread(up):
             return value
         places.append(next(i for i, item in enumerate(up.elts) if item is target))
         target, up = up, module.tree.parent(up)
@@ -184,8 +185,7 @@ def _item(project: Project, module: Module, value: ast.expr, place: int) -> ast.
         found = _initialized(value, place) if both else []
         return found[0] if found and found[0] is not value else None
     if isinstance(value, ast.Tuple | ast.List) and place < len(value.elts):
-        spread = any(isinstance(item, ast.Starred) for item in value.elts)
-        return None if spread else value.elts[place]
+        return None if _is_spread(value) else value.elts[place]
     return None
 
 
