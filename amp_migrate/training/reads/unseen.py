@@ -100,9 +100,17 @@ class Unseen:
 
     def _is_told(self, function: Function, call: ast.Call, name: str | None) -> bool:
         module = function.module
-        followed = bool(self._project.callees(call)) or self._is_harmless(module, call)
+        followed = bool(self._project.callees(call)) and not self._is_decided(module, call)
+        followed = followed or self._is_harmless(module, call)
         known = followed or is_known(call, name) or reduces(tail(call))
         return known or self.is_uncallable(function, call) or self._only_keeps(call)
+
+    def _is_decided(self, module: Module, call: ast.Call) -> bool:
+        """Tell whether the object of a method call decides itself what every name gives: that need not be the method."""
+        if not isinstance(call.func, ast.Attribute):
+            return False
+        classes = self._project.instance_classes(module, call.func.value)
+        return any("__getattribute__" in base.methods for cls in classes for base in cls.mro())
 
     def _is_tensor(self, module: Module, node: ast.expr) -> bool:
         facts = self._project.values.facts(module, node)

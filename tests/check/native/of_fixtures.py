@@ -55,4 +55,8 @@ OF_FIXTURES = (
             ("    scaler = torch.cuda.amp.GradScaler(enabled=False)\n\n", "")
         ],
     ),
+    _of(
+        "clip/callbacks_behind_getattribute",
+        scaled_for_callbacks=[("        self.scaler.unscale_(self.opt)\n", "")],
+    ),
 )
