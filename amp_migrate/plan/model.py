@@ -100,6 +100,14 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
+class AddDecorator:
+    """Give a function one more decorator, the innermost. `function` is the span of the def."""
+
+    function: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class AddParameter:
     """Give a function a parameter, last before keyword-only ones and ``**kwargs``; behind ``*args`` it is one of them.
 
@@ -200,25 +208,9 @@ class AddImport:
 
 
 Edit = (
-    Replace
-    | Drop
-    | ReplaceExpression
-    | Insert
-    | Wrap
-    | Hoist
-    | DropBlock
-    | Move
-    | AddParameter
-    | RenameParameter
-    | RenameKeyword
-    | AddArgument
-    | DropKeyword
-    | AddWithItem
-    | DropWithItem
-    | DropImportedName
-    | AddImportedName
-    | AddImport
-)
+    Replace | Drop | ReplaceExpression | Insert | Wrap | Hoist | DropBlock | Move | AddDecorator | AddParameter | RenameParameter
+    | RenameKeyword | AddArgument | DropKeyword | AddWithItem | DropWithItem | DropImportedName | AddImportedName | AddImport
+)  # fmt: skip
 
 
 class Status(enum.Enum):

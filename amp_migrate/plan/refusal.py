@@ -12,6 +12,7 @@ from amp_migrate.facts.mentions import skipped_lines
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import (
     AddArgument,
+    AddDecorator,
     AddImport,
     AddParameter,
     DropKeyword,
@@ -107,7 +108,7 @@ def edited_lines(edit: Edit) -> range:
         return range(0)
     if isinstance(edit, Wrap):
         return range(edit.first.line, edit.last.end_line + 1)
-    if isinstance(edit, AddParameter | RenameParameter):
+    if isinstance(edit, AddDecorator | AddParameter | RenameParameter):
         span = edit.function
     elif isinstance(edit, AddArgument | DropKeyword | RenameKeyword):
         span = edit.call

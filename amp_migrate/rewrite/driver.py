@@ -8,6 +8,7 @@ from functools import cache
 import libcst as cst
 
 from amp_migrate.plan.model import (
+    AddDecorator,
     AddParameter,
     AddWithItem,
     DropBlock,
@@ -55,7 +56,7 @@ from amp_migrate.rewrite.parts.imports import (
     dropped_names,
 )
 from amp_migrate.rewrite.parts.parentheses import fitted
-from amp_migrate.rewrite.parts.signature import add_parameter, rename_parameters
+from amp_migrate.rewrite.parts.signature import add_decorator, add_parameter, rename_parameters
 from amp_migrate.rewrite.parts.top import place_imports
 from amp_migrate.rewrite.ranges import written
 from amp_migrate.source.span import Span
@@ -262,6 +263,8 @@ class _Rewriter(cst.CSTTransformer):
     def _added(self, addition: Addition, new: cst.CSTNode) -> cst.CSTNode:
         self.index.mark(addition)
         match addition, new:
+            case AddDecorator(), cst.FunctionDef():
+                return add_decorator(new, addition)
             case AddParameter(), cst.FunctionDef():
                 return add_parameter(new, addition)
             case AddWithItem(), cst.With():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from amp_migrate.plan.model import (
     AddArgument,
+    AddDecorator,
     AddImport,
     AddParameter,
     DropKeyword,
@@ -37,7 +38,7 @@ def place(edit: Edit) -> Span | None:
             return None
         case Wrap():
             return edit.first
-        case AddParameter() | RenameParameter():
+        case AddDecorator() | AddParameter() | RenameParameter():
             return edit.function
         case AddArgument() | DropKeyword() | RenameKeyword():
             return edit.call

@@ -9,6 +9,7 @@ import libcst as cst
 
 from amp_migrate.plan.model import (
     AddArgument,
+    AddDecorator,
     AddImport,
     AddImportedName,
     AddParameter,
@@ -36,7 +37,7 @@ from amp_migrate.source.span import Span
 
 Arrival = Insert | Move
 Change = Replace | Drop | Hoist
-Addition = AddParameter | AddWithItem | DropWithItem | DropBlock
+Addition = AddDecorator | AddParameter | AddWithItem | DropWithItem | DropBlock
 WithElse = cst.If | cst.For | cst.While | cst.Try | cst.TryStar
 Larger = Drop | Hoist | DropBlock
 NewText = Replace | ReplaceExpression
@@ -158,7 +159,7 @@ def _statement_spans(edit: Edit) -> Sequence[Span]:
             return (edit.first, edit.last)
         case Move():
             return (edit.span, edit.anchor)
-        case AddParameter() | RenameParameter():
+        case AddDecorator() | AddParameter() | RenameParameter():
             return (edit.function,)
         case _:
             return (edit.span,)
@@ -180,7 +181,7 @@ def _enter(index: Index, edit: Edit) -> None:
             if any(wrap.last == edit.last for wrap in wraps):
                 raise EditError(edit, "another wrap covers the same statements")
             wraps.append(edit)
-        case AddParameter():
+        case AddDecorator() | AddParameter():
             index.additions.setdefault(index.statement(edit, edit.function), []).append(edit)
         case RenameParameter():
             index.parameters.setdefault(index.statement(edit, edit.function), []).append(edit)

@@ -38,6 +38,11 @@ class Spelling:
         device = ', device_type="cuda"' if self.torch_amp else ""
         return f"{self._base}.{decorator}({method}{device})"
 
+    def decorator(self, name: str) -> str:
+        """Return `custom_fwd` or `custom_bwd` as a decorator."""
+        device = '(device_type="cuda")' if self.torch_amp else ""
+        return f"{self._base}.{name}{device}"
+
     @property
     def class_name(self) -> str:
         """The class that the written code makes a GradScaler of."""

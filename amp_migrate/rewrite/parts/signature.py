@@ -1,4 +1,4 @@
-"""One more parameter of a function, other names of those it has."""
+"""One more decorator or parameter of a function, other names of the parameters it has."""
 
 from __future__ import annotations
 
@@ -6,13 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 
 import libcst as cst
 
-from amp_migrate.plan.model import AddParameter, RenameParameter
+from amp_migrate.plan.model import AddDecorator, AddParameter, RenameParameter
 from amp_migrate.rewrite.blocks.snippet import parse_expression
 from amp_migrate.rewrite.parts import commas
 from amp_migrate.rewrite.parts.docstring import add_to_docstring, rename_in_docstring
 from amp_migrate.rewrite.parts.names import new_names
 
 _EQUAL = cst.AssignEqual(commas.NOTHING, commas.NOTHING)
+
+
+def add_decorator(function: cst.FunctionDef, edit: AddDecorator) -> cst.FunctionDef:
+    """Return a function with one more decorator, right above its ``def``."""
+    new = cst.Decorator(parse_expression(edit, edit.text))
+    return function.with_changes(decorators=[*function.decorators, new])
 
 
 def add_parameter(function: cst.FunctionDef, edit: AddParameter) -> cst.FunctionDef:

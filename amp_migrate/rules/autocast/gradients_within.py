@@ -27,7 +27,7 @@ def taken_within(context: Context, disabled: Disabled) -> Iterator[tuple[Taken, 
     project, call = unit.project, context.spelling.autocast("False")
     for between in unit.between:
         if between.summed and between.call not in unit.gone:
-            yield between, _summed(between)
+            yield between, summed(between)
     if not any(takes_gradients(project, *each) for each in unit.calls()):
         return
     done: set[ast.stmt] = {between.statement for between in unit.between} | moving(unit)
@@ -42,10 +42,11 @@ def taken_within(context: Context, disabled: Disabled) -> Iterator[tuple[Taken, 
         found = taken_in(project, unit.forwards.indifferent, function, statement)
         if found is not None and not in_autocast(project, module, node):
             span = module.tree.span(statement)
-            yield found, [Wrap(span, span, f"with {call}:"), *_summed(found)]
+            yield found, [Wrap(span, span, f"with {call}:"), *summed(found)]
 
 
-def _summed(found: Taken) -> list[Edit]:
+def summed(found: Taken) -> list[Edit]:
+    """Return the edits that make what a statement sums before it takes gradients fp32, as autocast did."""
     tree = found.function.module.tree
     return [ReplaceExpression(tree.span(node), _widened(tree, node)) for node in found.summed]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from check.trainings.planted import Training
 
 _FIXTURES = Path(__file__).parents[3] / "fixtures"
+_CAST = "    @torch.cuda.amp.custom_bwd\n"
 _MADE = "self.scaler = torch.cuda.amp.GradScaler(enabled=self.half)"
 
 
@@ -58,5 +59,30 @@ OF_FIXTURES = (
     _of(
         "clip/callbacks_behind_getattribute",
         scaled_for_callbacks=[("        self.scaler.unscale_(self.opt)\n", "")],
+    ),
+    _of(
+        "autocast/backward_of_its_own",
+        not_cast_where_it_adds_up=[
+            (
+                f"{_CAST}    def backward(ctx, grad):\n        x, weight",
+                "    def backward(ctx, grad):\n        x, weight",
+            )
+        ],
+        not_cast_where_it_runs_a_block_again=[
+            (
+                f"{_CAST}    def backward(ctx, grad):\n        inputs",
+                "    def backward(ctx, grad):\n        inputs",
+            )
+        ],
+        gradients_taken_under_casts=[
+            (
+                "        with torch.cuda.amp.autocast(enabled=False):\n            grads",
+                "        grads",
+            )
+        ],
+    ),
+    _of(
+        "autocast/backward_of_a_function_made_for_a_factor",
+        not_cast_behind_what_makes_it=[("        @torch.cuda.amp.custom_bwd\n", "")],
     ),
 )

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from amp_migrate.plan.model import AddArgument, AddParameter, AddWithItem, DropWithItem
+from amp_migrate.plan.model import (
+    AddArgument,
+    AddDecorator,
+    AddParameter,
+    AddWithItem,
+    DropWithItem,
+)
 from rewrite.places import applied
 
 PARAMETERS = [
@@ -226,3 +232,22 @@ def test_docstring_that_ends_on_its_last_parameter() -> None:
     after = applied(before, lambda p: [AddParameter(p.statement("def"), "s", doc="scaler")])
 
     assert after == 'def f(a, s):\n    """Train.\n\n    :param a: data\n    :param s: scaler"""\n'
+
+
+DECORATED = {
+    "the first": ("def f(x):\n    pass\n", "@d(a=1)\ndef f(x):\n    pass\n"),
+    "the innermost": (
+        "class C:\n\t@staticmethod  # kept\n\tdef f(x): return x\n",
+        "class C:\n\t@staticmethod  # kept\n\t@d(a=1)\n\tdef f(x): return x\n",
+    ),
+    "below a comment": (
+        "x = 1\n\n# about f\n@e\n\ndef f():\n    pass\n",
+        "x = 1\n\n# about f\n@e\n@d(a=1)\n\ndef f():\n    pass\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), DECORATED.values(), ids=DECORATED)
+def test_decorator(before: str, after: str) -> None:
+    """A new decorator stands right above the `def`, below those that are there."""
+    assert applied(before, lambda p: [AddDecorator(p.statement("def f"), "d(a=1)")]) == after

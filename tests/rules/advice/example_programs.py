@@ -155,6 +155,8 @@ PROGRAMS: dict[str, str | dict[str, str]] = {
     + f"{LOOP}    output = model(images)\n{IN_LOOP}\n    loss = criterion(output, labels) + distance\n"
     + f"{ZERO}{BACKWARD}{STEP}",
     "AMP124": f"{START}fast = args.fp16\n{WHOLE[len(START) :]}{IN_LOOP}\n",
+    "AMP125": f"{START}{EXAMPLE}\nweight = torch.eye(2).cuda()\n"
+    + WHOLE[len(START) :].replace("(output, labels)", "(Scale.apply(output, weight), labels)"),
     "AMP205": START + f"{EXAMPLE}\n" + WHOLE[len(START) :],
     "AMP213": f"{HEAD}{PARTS}{EXAMPLE}\ntrainer = Trainer(model, optimizer)\n{LOOP}{ZERO}{FORWARD}    trainer.step(loss)\n",
     "AMP214": f"{HEAD}{IMPORT}{PARTS}{TWO}{LOOP}    encoder_optimizer.zero_grad()\n    head_optimizer.zero_grad()\n{IN_LOOP}\n",

@@ -10,6 +10,7 @@ from amp_migrate.check.apex.initialized import Initialized
 from amp_migrate.check.casts.casting import Casting, Casts
 from amp_migrate.check.casts.computing.backwards import Gradients
 from amp_migrate.check.casts.computing.copies import stale
+from amp_migrate.check.casts.computing.own_backward import OwnBackwards
 from amp_migrate.check.casts.computing.products import Operators
 from amp_migrate.check.casts.computing.unlisted import Unpatched
 from amp_migrate.check.casts.computing.wide import Wide
@@ -48,5 +49,6 @@ def computed(texts: Texts, run: Run, claims: Claims) -> Iterator[tuple[Key, Diff
     yield from operators.recast(starts, native, begun, claims)
     yield from Unpatched(*texts).recast(native, entries, claims)
     yield from Gradients(texts.old, texts.new).recast(native, begins, entries)
+    yield from OwnBackwards(texts.old, texts.new).differences(native, begun, claims)
     yield from stale(texts.old, texts.new, native, entries)
     yield from Wide(*texts).uncast(apex, starts, native, begun, claims)
