@@ -147,7 +147,8 @@ class _Measured:
         """Tell whether what runs in fp32 is given what the networks gave, and not only as fp32 already."""
         if not any(self._is_output(function, part) for part in given):
             return False
-        outputs = (part for part in all_given(call) if self._is_output(function, part))
+        every = dict.fromkeys((*given, *all_given(call)))
+        outputs = (part for part in every if self._is_output(function, part))
         return not all(self._is_wide(function, part) for part in outputs)
 
     def _is_output(

@@ -129,7 +129,7 @@ def _scales(stmt: ast.stmt) -> bool:
 def _reports(forwards: Forwards, region: Region, stmt: ast.stmt) -> bool:
     """Tell whether a statement only says what came of it: it keeps nothing, or a number that ``item()`` takes."""
     if isinstance(stmt, _ENDS):
-        return True
+        return forwards.strength(region.module, stmt) < Forward.CRITERION
     if isinstance(stmt, ast.If):
         computed = forwards.strength(region.module, stmt.test) >= Forward.CRITERION
         told = (_reports(forwards, region, part) for part in [*stmt.body, *stmt.orelse])

@@ -85,4 +85,17 @@ OF_FIXTURES = (
         "autocast/backward_of_a_function_made_for_a_factor",
         not_cast_behind_what_makes_it=[("        @torch.cuda.amp.custom_bwd\n", "")],
     ),
+    _of(
+        "several/sum_of_losses_returned_behind_an_attack",
+        sum_behind_the_casts=[
+            (
+                "            return F.cross_entropy(clean, y) + self.weight",
+                "        return F.cross_entropy(clean, y) + self.weight",
+            )
+        ],
+    ),
+    _of(
+        "evaluate/lengths_collected_where_they_are_computed",
+        peaks_behind_the_casts=[("            peaks.append", "        peaks.append")],
+    ),
 )
