@@ -142,6 +142,11 @@ def test_nothing_compared_is_not_exact() -> None:
         ({("cross_entropy", "float32", "forward"): 1, ("nll_loss_forward", "float32", "forward"): 1},
          {("cross_entropy", "float16", "forward"): 1, ("nll_loss_forward", "float16", "forward"): 1}, "O1",
          ["policy", "fault"]),
+        ({("gelu", "float32", "forward"): 1, ("bmm", "float16", "forward"): 1, ("mm", "float16", "forward"): 2},
+         {("gelu", "float16", "forward"): 1, ("mm", "float16", "forward"): 3}, "O1", ["policy"] * 3),
+        ({("gelu", "float32", "forward"): 1, ("bmm", "float16", "forward"): 1, ("mm", "float16", "forward"): 2},
+         {("gelu", "float16", "forward"): 1, ("mm", "float32", "forward"): 3}, "O1", ["fault", "policy", "fault"]),
+        ({("bmm", "float16", "forward"): 1}, {("mm", "float16", "forward"): 1}, "O1", ["fault"] * 2),
     ],
 )  # fmt: skip
 def test_census_tells_faults_from_policy(
