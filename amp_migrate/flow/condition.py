@@ -25,6 +25,9 @@ class Condition:
         raise TypeError("a condition has no truth value; look at .value")
 
 
+_OPPOSITES: dict[type[ast.cmpop], str] = {
+    ast.Eq: "!=", ast.NotEq: "==", ast.Is: "is not", ast.IsNot: "is", ast.In: "not in", ast.NotIn: "in",
+}  # fmt: skip
 TRUE = Condition(True)
 FALSE = Condition(False)
 UNKNOWN = Condition(None)
@@ -67,16 +70,6 @@ def _join(
     return Condition(None, source(test) if unchanged else joined)
 
 
-_OPPOSITES = {
-    ast.Eq: "!=",
-    ast.NotEq: "==",
-    ast.Is: "is not",
-    ast.IsNot: "is",
-    ast.In: "not in",
-    ast.NotIn: "in",
-}
-
-
 def negate(condition: Condition) -> Condition:
     """Return the opposite of a condition."""
     if condition.value is not None:
@@ -87,10 +80,10 @@ def negate(condition: Condition) -> Condition:
     if isinstance(parsed, ast.BoolOp | ast.IfExp | ast.Lambda | ast.NamedExpr):
         return Condition(None, f"not ({condition.text})")
     if isinstance(parsed, ast.Compare) and len(parsed.ops) == 1:
-        left = ast.get_source_segment(condition.text, parsed.left)
-        right = ast.get_source_segment(condition.text, parsed.comparators[0])
         other = _OPPOSITES.get(type(parsed.ops[0]))
         if other is not None:
+            left = ast.get_source_segment(condition.text, parsed.left)
+            right = ast.get_source_segment(condition.text, parsed.comparators[0])
             return Condition(None, f"{left} {other} {right}")
     return Condition(None, f"not {condition.text}")
 
