@@ -16,6 +16,7 @@ from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
 from amp_migrate.project import Function, Project
 from amp_migrate.project.once import once
+from amp_migrate.project.order import levels, position
 from amp_migrate.project.reach import attributes_set
 from amp_migrate.training.flags.setting import got, read
 from amp_migrate.training.origins.constants import constant_of
@@ -97,7 +98,7 @@ def _read(project: Project, function: Function, call: ast.Call) -> Initialize:
     asked: list[tuple[Assumption, ast.expr, bool]] = []
     unread: dict[Assumption, list[Outcome]] = {}
     stored = attributes_set(project, function)
-    for test, truth in guards(function, call):
+    for test, truth in _led_through(project, function, call):
         if on is None or evaluate(test, on) is truth:
             continue
         parts = list(_missed(on, test, truth))
@@ -264,3 +265,33 @@ def _asks(project: Project, function: Function, test: ast.expr, attributes: froz
 def guards(function: Function, node: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
     """Yield the tests of the branches in which a node stands, outermost first, and how they came out."""
     return reversed([(up.test, holds) for up, holds in function.module.tree.sides(node)])
+
+
+def _led_through(
+    project: Project, function: Function, node: ast.AST
+) -> Iterator[tuple[ast.expr, bool]]:
+    """Yield the tests that lead to a node, and how they come out: those around it, and those above that return otherwise.
+
+    Those count that read nothing which the function sets: that would say that it has run before.
+    """
+    tree, stored = function.module.tree, attributes_set(project, function)
+    early: list[tuple[ast.expr, bool]] = []
+    for level in levels(tree, node):
+        before = tree.block(level)[: position(tree, level)]
+        if any(isinstance(stmt, ast.Raise | ast.Return) for stmt in before):
+            early.clear()  # nothing leads there
+            break
+        for stmt in reversed(before):
+            returns = _returning(stmt) if isinstance(stmt, ast.If) else None
+            if isinstance(stmt, ast.If) and returns is not None:
+                names = variables(stmt.test)
+                once_bound = len(_bindings(function, names)) <= len(names)
+                if once_bound and not _asks(project, function, stmt.test, stored):
+                    early.append((stmt.test, not returns))
+    yield from (*reversed(early), *guards(function, node))
+
+
+def _returning(test: ast.If) -> bool | None:
+    """Return how a test comes out where it returns at once; None where it does so either way, or neither."""
+    ends = [bool(part) and isinstance(part[-1], ast.Return) for part in (test.body, test.orelse)]
+    return ends[0] if ends[0] is not ends[1] else None

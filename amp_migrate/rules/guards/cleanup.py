@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import takewhile
 
 from amp_migrate.facts.below import blocks
 from amp_migrate.facts.paths import acts
@@ -155,7 +156,8 @@ class _Emptied:
         self._taken = taken
         self._hoisted = hoisted
         self._edited = [place for e in edits if (place := place_of(e)) is not None]
-        self._coming = list(_coming(edits))
+        self._beside = list(_coming(edits))
+        self._coming = [at for at, _ in self._beside]
         self.edits: list[Edit] = []
 
     def visit(self, stmt: ast.stmt) -> bool:
@@ -166,6 +168,8 @@ class _Emptied:
         if span in self._gone:
             return True
         states = [[self.visit(s) for s in block] for block in blocks(stmt)]
+        if isinstance(stmt, ast.FunctionDef | ast.AsyncFunctionDef):
+            self._returning(stmt.body)
         if span in self._hoisted:
             if not isinstance(stmt, ast.If):
                 return False
@@ -179,6 +183,22 @@ class _Emptied:
             gone = all(map(self._is_gone, stmt.body)) and does_nothing(self._tree, stmt)
             return gone and self._drop(span)
         return isinstance(stmt, ast.If) and self._test(stmt, span)
+
+    def _returning(self, body: list[ast.stmt]) -> None:
+        """Drop the test at the end of a function that only kept from what goes behind it: ``if not fp16: return``."""
+        behind = list(takewhile(lambda s: self._tree.span(s) in self._gone, reversed(body)))
+        if not behind or len(behind) == len(body):
+            return
+        test = body[-len(behind) - 1]
+        alone = test.body[0] if isinstance(test, ast.If) and len(test.body) == 1 else None
+        if not isinstance(test, ast.If) or test.orelse or acts(test.test, ast.Call):
+            return
+        if not isinstance(alone, ast.Return) or alone.value is not None or self._fills(test.body):
+            return
+        whole, inner = self._tree.span(test), [*map(self._tree.span, (alone, *behind))]
+        stays = len(body) > len(behind) + 1 or (whole, False) in self._beside
+        if stays and not any(at in inner or (at == whole and after) for at, after in self._beside):
+            self._drop(whole)
 
     def _is_gone(self, stmt: ast.stmt) -> bool:
         span = self._tree.span(stmt)
@@ -228,13 +248,11 @@ class _Emptied:
         return True
 
 
-def _coming(edits: list[Edit]) -> Iterator[Span]:
-    """Yield the statements beside which others come to stand."""
+def _coming(edits: list[Edit]) -> Iterator[tuple[Span, bool]]:
+    """Yield the statements beside which others come to stand, and whether behind them."""
     for edit in edits:
-        if isinstance(edit, Insert):
-            yield edit.span
-        elif isinstance(edit, Move):
-            yield edit.anchor
+        if isinstance(edit, Insert | Move):
+            yield edit.span if isinstance(edit, Insert) else edit.anchor, edit.after
 
 
 def _folded(tree: Tree, stmt: ast.If, edited: list[Span]) -> list[Edit]:

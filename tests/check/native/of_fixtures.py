@@ -98,4 +98,10 @@ OF_FIXTURES = (
         "evaluate/lengths_collected_where_they_are_computed",
         peaks_behind_the_casts=[("            peaks.append", "        peaks.append")],
     ),
+    _of(
+        "flags/early_return_with_nothing_behind",
+        on_where_a_method_ends_early=[
+            ("enabled=self.level is not None and self.level", "enabled=self.level")
+        ],
+    ),
 )

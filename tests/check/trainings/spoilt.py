@@ -38,8 +38,10 @@ SPOILT = (
     _training(
         "layout/setup_that_returns_early",
         made_behind_the_return_of_a_dataclass=[
-            ("        self.scaler = torch.cuda.amp.GradScaler(enabled=self.args.amp)\n", ""),
-            ("            return\n", "            return\n        self.scaler = torch.cuda.amp.GradScaler()\n"),
+            (
+                "        self.scaler = torch.cuda.amp.GradScaler(enabled=self.args.amp)\n",
+                "        if not self.args.amp:\n            return\n        self.scaler = torch.cuda.amp.GradScaler()\n",
+            ),
         ],
     ),
     _training(
