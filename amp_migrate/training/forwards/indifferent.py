@@ -123,7 +123,7 @@ class Indifferent:
             return None
         meaning = project.resolve(module, func)
         if isinstance(meaning, str):
-            return [] if _is_left_alone(meaning) else None
+            return [] if _is_left_alone(meaning) or _is_layer(meaning) else None
         if isinstance(meaning, Class):
             return []
         made = project.values.made_by(module, func)
@@ -210,6 +210,11 @@ def _is_left_alone(name: str) -> bool:
     if root == "torch":
         return name in CASTS_LEAVE_ALONE or name.startswith(_OF_PROCESSES)
     return root in PACKAGES_WITHOUT_CASTS
+
+
+def _is_layer(name: str) -> bool:
+    """Tell whether what has a dotted name is a class of torch.nn, of which a call makes a module, and runs none."""
+    return name.startswith("torch.nn.") and name.rpartition(".")[2][:1].isupper()
 
 
 _NAMES_OF_CLASSES = frozenset({"__doc__", "__module__", "__name__", "__qualname__"})
