@@ -230,7 +230,7 @@ class _Given:
             return held or any(_equal(value, part) for part in self._set)
         if written == 1.0 and any(is_off(call) for call in self._made):
             return True
-        return any(self._is_static(call, value, read or value) for call in self._made)
+        return any(self._is_static(call, value, read or value, kept=True) for call in self._made)
 
     def _has_under(self, name: str, choice: ast.IfExp, truth: bool) -> bool:
         """Tell whether some GradScaler has what a conditional expression gives where its test is true, or false."""
@@ -246,7 +246,10 @@ class _Given:
             for k in call.keywords
         )
 
-    def _is_static(self, made: ast.Call, value: ast.expr, read: ast.expr) -> bool:
+    def _is_static(
+        self, made: ast.Call, value: ast.expr, read: ast.expr, kept: bool = False
+    ) -> bool:
+        """Tell whether a GradScaler begins at a scale, and stays there: one that is to be `kept`, or that is a number."""
         given = {k.arg: k.value for k in made.keywords}
         first, grows = given.get("init_scale"), given.get("growth_interval")
         turns = None if grows is None else number(grows)
@@ -254,7 +257,7 @@ class _Given:
         stays = stays or any(_equal(value, part) for part in self._set)
         if first is None or not (_equal(value, first) or _equal(read, first)):
             return False
-        return stays or number(value) is None
+        return stays or (number(value) is None and not kept)
 
 
 def _equal(value: ast.expr, other: ast.expr) -> bool:

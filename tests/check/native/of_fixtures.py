@@ -104,4 +104,8 @@ OF_FIXTURES = (
             ("enabled=self.level is not None and self.level", "enabled=self.level")
         ],
     ),
+    _of(
+        "simple/scale_always_a_number",
+        scale_that_grows=[("    growth_interval=2**31 - 1,\n", "")],
+    ),
 )
