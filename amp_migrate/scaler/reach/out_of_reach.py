@@ -194,5 +194,5 @@ def refuse_hidden(function: Function, node: ast.AST, text: str) -> None:
             "AMP901",
             *function.at(node),
             f"the parameter `{root}` of {function.qualname}() hides the `{root}` that holds the GradScaler",
-            f"rename the parameter `{root}` of {function.qualname}(), then run again",
+            f"rename the parameter `{root}` of {function.qualname}(), and in calls that give it by its name, then run again",
         )
