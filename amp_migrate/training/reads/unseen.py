@@ -107,10 +107,14 @@ class Unseen:
 
     def _is_decided(self, module: Module, call: ast.Call) -> bool:
         """Tell whether the object of a method call decides itself what every name gives: that need not be the method."""
-        if not isinstance(call.func, ast.Attribute):
+        if not isinstance(call.func, ast.Attribute) or not self._some_decide:
             return False
         classes = self._project.instance_classes(module, call.func.value)
         return any("__getattribute__" in base.methods for cls in classes for base in cls.mro())
+
+    @cached_property
+    def _some_decide(self) -> bool:
+        return any(function.name == "__getattribute__" for function in self._project.functions())
 
     def _is_tensor(self, module: Module, node: ast.expr) -> bool:
         facts = self._project.values.facts(module, node)
