@@ -17,6 +17,7 @@ from amp_migrate.training.beliefs import (
     PREPARES_INPUT,
     RUNS_FORWARD,
 )
+from amp_migrate.training.types import wide
 
 _RUNS_ITS_ARGUMENT = frozenset({"__import__", "compile", "eval", "exec", "filter", "map", "pow"})
 _BUILTINS = frozenset(dir(builtins)) - _RUNS_ITS_ARGUMENT
@@ -26,6 +27,7 @@ _LAYERS = (
 )  # fmt: skip
 """Ends of names of modules of torch.nn that have no weights, and give back the type that they are given."""
 _EMBEDDINGS = frozenset({"torch.nn.Embedding", "torch.nn.modules.sparse.Embedding"})
+_WEIGHTS = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter"})
 _TO_FP32 = frozenset({"float", "double", "long", "int", "eq", "ne", "gt", "lt", "ge", "le"})
 _METHODS = METHODS_WITHOUT_CASTS | {name.rpartition(".")[2] for name in CASTS_LEAVE_ALONE}
 _REDUCES = frozenset({"sum", "cumsum"})
@@ -119,6 +121,10 @@ class Indifferent:
         callees = project.callees(call)
         if callees or project.constructed(call):
             return callees
+        if (given := wide.computed(project, module, call)) and all(
+            self._is_weight(module, part) for part in given
+        ):
+            return []
         if not isinstance(func, ast.Name | ast.Attribute) or self._gives_function(module, call):
             return None
         meaning = project.resolve(module, func)
@@ -132,6 +138,13 @@ class Indifferent:
         if isinstance(func, ast.Name):
             return [] if meaning is None and self._is_builtin(module, func) else None
         return [] if self._is_plain_method(function, func) else self._of_its_name(func)
+
+    def _is_weight(self, module: Module, node: ast.expr) -> bool:
+        """Tell whether a tensor is a weight, or one turned round: what computes in fp32 does so of that in any case."""
+        while isinstance(node, ast.UnaryOp):
+            node = node.operand
+        made = self._project.values.made_by(module, node)
+        return bool(made) and all(name in _WEIGHTS for name in made)
 
     def _gives_function(self, module: Module, call: ast.Call) -> bool:
         """Tell whether a call gives a function away, which may be run."""
