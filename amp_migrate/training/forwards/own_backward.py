@@ -30,7 +30,8 @@ _OF_CTX = frozenset({"mark_dirty", "mark_non_differentiable", "needs_input_grad"
 class OwnBackward(NamedTuple):
     """The two methods of such a class.
 
-    `apart`: its `forward` is given no context, or a decorator stands on one of them, so that those of torch may not.
+    `apart`: its `forward` is given no context or stands in another file, or a decorator stands on one of them, so that those of
+    torch may not.
     """
 
     cls: Class
@@ -49,13 +50,14 @@ def _found(project: Project) -> Iterator[OwnBackward]:
     for cls in dict.fromkeys(f.cls for f in project.functions() if f.name == "backward"):
         if cls is None or not _is_one(cls):
             continue
-        forward, backward = cls.methods.get("forward"), cls.methods.get("backward")
+        forward, backward = cls.method("forward"), cls.methods.get("backward")
         if forward is None or backward is None or None in (forward.node, backward.node):
             continue
         if not _says_itself(project, backward) and _is_cast(project, backward):
             later = cls.method(_LATER) is not None or not _takes_context(forward)
             other = not (_is_plain(project, forward) and _is_plain(project, backward))
-            yield OwnBackward(cls, forward, backward, later or other)
+            elsewhere = forward.module is not backward.module
+            yield OwnBackward(cls, forward, backward, later or other or elsewhere)
 
 
 def naming(project: Project, cls: Class) -> Iterator[Module]:

@@ -108,4 +108,13 @@ OF_FIXTURES = (
         "simple/scale_always_a_number",
         scale_that_grows=[("    growth_interval=2**31 - 1,\n", "")],
     ),
+    _of(
+        "autocast/backwards_beside_one_forward",
+        one_of_them_not_cast=[
+            (
+                f"class Half(Kept):\n    @staticmethod\n{_CAST}",
+                "class Half(Kept):\n    @staticmethod\n",
+            )
+        ],
+    ),
 )
