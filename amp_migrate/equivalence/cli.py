@@ -70,6 +70,12 @@ class _Steps(click.ParamType[tuple[int, ...]]):
 @click.option("--device", type=click.Choice(DEVICES), default="auto", show_default=True)
 @click.option("--apex", type=click.Choice(APEX), default="auto", show_default=True)
 @click.option("--shim", multiple=True, metavar="MODULE:ATTR=FILE:OBJECT", help="A stand-in.")
+@click.option(
+    "--stub",
+    multiple=True,
+    metavar="MODULE",
+    help="A package that has to do nothing (loggers, plots).",
+)
 @click.option("--synthetic-data", is_flag=True, help="Stand-ins for the torchvision data sets.")
 @click.option("--casts/--no-casts", default=True, help="Also compare with fp16 casts; the default.")
 @click.option("--anchor", is_flag=True, help="Also measure both sides' errors against fp32.")
@@ -117,6 +123,9 @@ def verify(
         raise click.UsageError("--batch-sizes needs --enable.")
     if given["after"] is not None and given["before"] is None and given["imported"] is None:
         raise click.UsageError("--after needs --before or --import.")
+    needed = {name.partition(".")[0] for name in given["stub"]} & {"apex", "torch"}
+    if needed:
+        raise click.UsageError(f"--stub {' and '.join(sorted(needed))}: the comparison needs it.")
     options = _options(command, project, given)
     click.echo(f"running your code: {shlex.join(command)}  (device {options.device})", err=True)
     if options.export is not None:
@@ -143,6 +152,7 @@ def _options(command: tuple[str, ...], project: Path | None, given: dict[str, An
         inject=() if given["enables"] else inject,  # nothing skips a step in FP32
         links=given.pop("link"),
         shims=given.pop("shim"),
+        stubs=given.pop("stub"),
         codemod=tuple(shlex.split(given.pop("codemod"))),
         timing=device == "cuda" if timing is None else timing,
         **given,

@@ -35,6 +35,7 @@ class Options:
     device: str = "cpu"
     apex: str = "auto"
     shims: tuple[str, ...] = ()
+    stubs: tuple[str, ...] = ()
     synthetic_data: bool = False
     casts: bool = True
     anchor: bool = False

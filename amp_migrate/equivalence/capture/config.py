@@ -20,6 +20,7 @@ class CaptureConfig:
     `light` records step time and peak memory only. `kick` seeds a change of one unit in the
     last place of the weights after the first step. `inject` lists the iterations to overflow, in
     their first backward or, with `inject_last`, in their last. `device` is "cpu" or "cuda".
+    `stubs` are modules whose every name is to do nothing.
     `roots` are pairs (original folder, its copy): import paths are moved to the copy.
     """
 
@@ -46,6 +47,7 @@ class CaptureConfig:
     apex: str = "auto"
     synthetic_data: bool = False
     shims: tuple[str, ...] = ()
+    stubs: tuple[str, ...] = ()
     roots: tuple[tuple[str, str], ...] = ()
 
     def write(self, path: Path) -> None:
@@ -58,5 +60,6 @@ class CaptureConfig:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
         data["inject"] = tuple(data["inject"])
         data["shims"] = tuple(data["shims"])
+        data["stubs"] = tuple(data["stubs"])
         data["roots"] = tuple((old, new) for old, new in data["roots"])
         return cls(**data)

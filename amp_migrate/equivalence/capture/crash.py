@@ -7,11 +7,16 @@ import linecache
 import os
 import re
 import sys
+import textwrap
 import time
 import traceback
 from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any
+
+_LONGEST = 300
+_ORIGINAL = "Original Traceback (most recent call last):"
+_FRAME = re.compile(r'^  File "(.+)", line (\d+)', re.MULTILINE)
 
 
 def watch(record_dir: str, roots: tuple[tuple[str, str], ...]) -> None:
@@ -34,12 +39,14 @@ def described(
 ) -> dict[str, Any]:
     """Return an exception as plain data; `copies` are the folders that hold the project."""
     passed = [(frame.filename, frame.lineno or 0) for frame in traceback.extract_tb(trace)]
+    text, elsewhere = _of_a_worker(str(value))
+    passed += elsewhere
     if isinstance(value, SyntaxError) and value.filename:
         passed.append((value.filename, value.lineno or 0))
     own = [(_below(file, copies), file, line) for file, line in passed]
     name, file, line = next((one for one in reversed(own) if one[0]), ("", "", 0))
     return {
-        "error": f"{type(value).__name__}: {value}".rstrip(": "),
+        "error": _in_one_line(f"{type(value).__name__}: {text}".rstrip(": ")),
         "file": name,
         "line": line,
         "source": linecache.getline(file, line).strip() if file else "",
@@ -50,6 +57,19 @@ def described(
         "python": sys.version.split()[0],
         "time": time.time(),
     }
+
+
+def _in_one_line(text: str) -> str:
+    return textwrap.shorten(text, _LONGEST, placeholder=" …")
+
+
+def _of_a_worker(text: str) -> tuple[str, list[tuple[str, int]]]:
+    """Return the message and the frames of the exception of another process or thread, which torch raises again as text."""
+    if _ORIGINAL not in text:
+        return text, []
+    inner = text.partition(_ORIGINAL)[2].rstrip()
+    frames = [(file, int(line)) for file, line in _FRAME.findall(inner)]
+    return inner.splitlines()[-1].partition(": ")[2], frames
 
 
 def _missing(value: BaseException) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -29,6 +31,23 @@ def note_compile(notes: dict[str, Any]) -> None:
         return compile
 
     wrap(torch, "compile", make)
+
+
+def note_scripts(notes: dict[str, Any], folders: tuple[str, ...]) -> None:
+    """Note that a file of the program, below `folders`, compiles something by TorchScript."""
+
+    def make(original: Any) -> Any:
+        def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
+            file = sys._getframe(1).f_code.co_filename
+            if any(Path(file).is_relative_to(folder) for folder in folders):
+                notes["scripts"] = True
+            if len(args) < 2:  # where names are looked up, counted from the caller
+                kwargs["_frames_up"] = kwargs.get("_frames_up", 0) + 1
+            return original(obj, *args, **kwargs)
+
+        return script
+
+    wrap(torch.jit, "script", make)
 
 
 def allow_tf32(allowed: bool | None) -> None:

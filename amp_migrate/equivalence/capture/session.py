@@ -31,6 +31,7 @@ def install(config: CaptureConfig, hooks: ImportHooks) -> Recorder:
     backward = Backward(recorder, registry)
     determinism.seed_everything(config.seed)
     determinism.note_compile(recorder.notes)
+    determinism.note_scripts(recorder.notes, tuple(copy for _, copy in config.roots))
     fake = config.device == "cpu"
     if fake:
         fakecuda.install()

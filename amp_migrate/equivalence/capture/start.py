@@ -9,6 +9,8 @@ from types import ModuleType
 from amp_migrate.equivalence.capture import crash
 from amp_migrate.equivalence.capture.config import CaptureConfig
 from amp_migrate.equivalence.capture.imports import ImportHooks
+from amp_migrate.equivalence.capture.standins import shims
+from amp_migrate.equivalence.capture.standins.stubs import Stubs
 
 
 def start(config_path: str) -> None:
@@ -17,6 +19,8 @@ def start(config_path: str) -> None:
     crash.watch(config.record_dir, config.roots)
     move_import_paths(config.roots)
     random.seed(config.seed)
+    if config.stubs:
+        Stubs(config.stubs).install()
     hooks = ImportHooks()
     hooks.install()
 
@@ -32,6 +36,8 @@ def start(config_path: str) -> None:
     hooks.after("numpy", with_numpy)
     hooks.after("torch", with_torch)
     hooks.before("apex", "torch")
+    for shim in config.shims:
+        shims.install(shim, hooks)
 
 
 def move_import_paths(roots: tuple[tuple[str, str], ...]) -> None:

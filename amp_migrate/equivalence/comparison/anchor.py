@@ -14,19 +14,23 @@ Series = list[float | None]
 
 @dataclass(frozen=True)
 class Curve:
-    """A quantity to follow: how to read it, how much worse than before it may be."""
+    """A quantity to follow: how to read it, how much worse than before it may be.
+
+    `alone` is how many times its limit a step must pass that no other does near it, as one batch may be far off by chance.
+    """
 
     name: str
     read: Callable[[Step], float | None]
     multiplier: float
     floor: float
     consecutive: int = 1
+    alone: float = 1.0
 
 
 CURVES = (
-    Curve("loss", lambda step: step.loss, 3.0, 2e-5),
+    Curve("loss", lambda step: step.loss, 3.0, 2e-5, alone=2.0),
     Curve("gradient norm", lambda step: step.grad_norm, 3.0, 2e-4, consecutive=2),
-    Curve("update norm", lambda step: step.update_norm, 3.0, 1e-3),
+    Curve("update norm", lambda step: step.update_norm, 3.0, 1e-3, alone=2.0),
 )
 
 
@@ -65,7 +69,7 @@ def against_anchor(
     """Compare the errors of `before` and `after` against the fp32 run, quantity by quantity.
 
     ``error(after) <= multiplier * pooled error(before) + floor``; the gradient norm must break
-    the limit in two consecutive steps. Left out are steps that any of the three skipped, and those for which `before` or
+    the limit in two consecutive steps, the others by far or twice within `POOL` steps. Left out are steps that any of the three skipped, and those for which `before` or
     the fp32 run has no finite value, as nothing can be held to that.
     """
     count = min(len(anchor), len(before), len(after))
@@ -92,7 +96,7 @@ def _errors(
         tuple(ours),
         tuple(theirs),
         tuple(limit),
-        first_alarm(theirs, limit, curve.consecutive),
+        first_alarm(theirs, limit, curve.consecutive, curve.alone),
     )
 
 
@@ -100,14 +104,22 @@ def _is_finite(value: float | None) -> bool:
     return value is not None and math.isfinite(value)
 
 
-def first_alarm(values: Series, limit: Series, consecutive: int) -> int | None:
-    """Return the step (from 1) that completes `consecutive` values above the limit, or None."""
-    streak = 0
+def first_alarm(
+    values: Series, limit: Series, consecutive: int = 1, alone: float = 1.0
+) -> int | None:
+    """Return the step (from 1) that completes `consecutive` values above the limit, or None.
+
+    A value that has none above its limit at most `POOL` steps before it must be `alone` times as high.
+    """
+    streak, last = 0, -math.inf
     for index, (value, bound) in enumerate(zip(values, limit, strict=True)):
         if value is None or bound is None:
             continue
         streak = streak + 1 if value > bound else 0
-        if streak == consecutive:
+        if not streak:
+            continue
+        near, last = index - last <= POOL, index
+        if streak >= consecutive and (near or value > alone * bound):
             return index + 1
     return None
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from amp_migrate.equivalence.capture.config import CaptureConfig
 from amp_migrate.equivalence.comparison import envelope
-from amp_migrate.equivalence.comparison.anchor import against_anchor, largest_deviation
+from amp_migrate.equivalence.comparison.anchor import Errors, against_anchor, largest_deviation
 from amp_migrate.equivalence.comparison.scales import ScaleRule
 from amp_migrate.equivalence.comparison.steps import compare
 from amp_migrate.equivalence.comparison.verdict import DIFFERENT, EQUIVALENT, Verdict, inconclusive
@@ -16,6 +16,7 @@ from amp_migrate.equivalence.runs.records import Run
 from amp_migrate.equivalence.runs.runner import SETTLED, Runner
 
 _EXPORT = "verify --export before.json"
+UNSTEADY = 0.05
 
 
 def settled_scale(before: Run) -> float | None:
@@ -85,14 +86,32 @@ def anchored(runner: Runner, result: Result, before: Run, after: Run) -> Verdict
     result.errors = against_anchor(anchor.steps, before.steps, after.steps)
     for errors in result.errors:
         if errors.alarm is not None:
-            return Verdict(
-                DIFFERENT,
-                f"{errors.name} is further from fp32 than before allows, at step {errors.alarm}",
-            )
+            return Verdict(DIFFERENT, _further(errors, errors.alarm), explain="verify --runs 5")
     if all(bound is None for bound in result.errors[0].limit):
         return inconclusive("no step has a finite loss to hold to fp32", "verify --steps 48")
+    result.notes += _unsteady(result.errors[0])
     delta = largest_deviation(before.steps, after.steps)
     return Verdict(EQUIVALENT, _why_inexact(result, before), delta)
+
+
+def _further(errors: Errors, step: int) -> str:
+    """Say which quantity of after is how far from fp32, and what before allows."""
+    value, limit = errors.after[step - 1], errors.limit[step - 1]
+    return (
+        f"{errors.name} is further from fp32 than before allows, at step {step}: {value:.1e}, and at most {limit:.1e}; "
+        "with casts off the programs agree, so that this is a matter of what is cast"
+    )
+
+
+def _unsteady(errors: Errors) -> list[str]:
+    """Return what to note where before itself is so far from fp32 that its error allows nearly anything."""
+    worst = max((error for error in errors.before if error is not None), default=0.0)
+    if worst < UNSTEADY:
+        return []
+    return [
+        f"with casts the loss of before is itself up to {100 * worst:.0f} % from fp32, as a training that has not settled "
+        "is, so that this says little about the casts: a smaller learning rate says more"
+    ]
 
 
 def _why_inexact(result: Result, before: Run) -> str:
@@ -104,6 +123,8 @@ def _why_inexact(result: Result, before: Run) -> str:
             f"{apex.get('optimizer', level)} keeps fp16 weights and casts the model; autocast casts operators and "
             "keeps fp32 weights"
         )
+    if before.notes.get("scripts"):
+        return "functions of torch.jit.script add and multiply in fp32 under autocast, and Apex casts nothing in them"
     named = sorted({row.operator.removesuffix("_backward") for row in result.census or ()})
     if named:
         return f"Apex and autocast run {', '.join(named)} in different dtypes"

@@ -17,6 +17,8 @@ def environment(result: Result) -> dict[str, str]:
         header = level.before.processes[0].header
         facts["torch"] = f"{header['torch']}, Python {header['python']}"
         facts["device"] = _device(options.device, header["device"])
+    if options.stubs:
+        facts["do nothing"] = ", ".join(options.stubs)
     overflow = ", ".join(map(str, options.inject)) or "none"
     facts["settings"] = (
         f"seed {options.seed}, overflow injected at {overflow}, "

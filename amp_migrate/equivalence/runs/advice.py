@@ -43,6 +43,10 @@ _DATA = (
 )
 
 
+_ALL_OUTPUT = (
+    "--show-output shows all that the program prints; what the training itself does not need (a logger, plots) can be "
+    "left out with --stub MODULE, or replaced with --shim MODULE:NAME=FILE:OBJECT"
+)
 _ONE_WAY = (
     "this option chose Apex, beside which the program has a native way (AMP114): choose that, in which the migration "
     "changes nothing"
@@ -65,7 +69,9 @@ def advice(crash: Crash, options: Options) -> str:
         return _NO_STAND_IN if options.synthetic_data else _STAND_INS
     if crash.error.partition(":")[0] in ("FileNotFoundError", "NotADirectoryError"):
         return _folder(crash, options) + _DATA
-    return f"make `{shlex.join(options.command)}` run by itself first; --show-output shows all that it prints"
+    if options.device == "cuda":
+        return f"make `{shlex.join(options.command)}` run by itself first; --show-output shows all that it prints"
+    return _ALL_OUTPUT
 
 
 def _folder(crash: Crash, options: Options) -> str:
@@ -90,7 +96,10 @@ def _install(crash: Crash, options: Options) -> str:
         return f"{crash.missing} is in {home or '.'} of the project: start there, or put it into PYTHONPATH"
     package = _PACKAGES.get(crash.missing, _PACKAGES.get(top, top))
     wheels = f" {_CPU_INDEX}" if top in _OF_TORCH and options.device == "cpu" else ""
-    return f"{shlex.quote(crash.executable)} -m pip install {package}{wheels}"
+    install = f"{shlex.quote(crash.executable)} -m pip install {package}{wheels}"
+    if top in _OF_TORCH:
+        return install
+    return f"{install}; or --stub {top}, if the training needs nothing of it (a logger, plots)"
 
 
 def _homes(project: Path, name: str) -> Iterator[str]:

@@ -68,6 +68,7 @@ class Runner:
             apex=options.apex,
             synthetic_data=options.synthetic_data,
             shims=self._absolute(options.shims),
+            stubs=options.stubs,
         )
         return dataclasses.replace(base, **changes)
 

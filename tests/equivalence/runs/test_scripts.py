@@ -255,6 +255,35 @@ def test_compiled_model_is_noted(tmp_path: Path) -> None:
     assert done.processes[0].census[("addmm", "float16", "forward")] == 4
 
 
+def test_scripted_functions_are_noted(tmp_path: Path) -> None:
+    """They cast by rules of their own; names in what is compiled are found as before."""
+    source = """
+    import torch
+    class Pair:
+        def __init__(self, a: torch.Tensor) -> None:
+            self.a = a
+    Pair = torch.jit.script(Pair)
+
+    @torch.jit.script
+    def gated(x, y):
+        return torch.tanh(x) * Pair(y).a
+
+    model = torch.nn.Linear(3, 10)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    for _ in range(4):
+        optimizer.zero_grad()
+        out = model(torch.randn(2, 3))
+        gated(out, out).sum().backward()
+        optimizer.step()
+    """
+    elsewhere = launched(tmp_path, source)
+    launch = Launch(("python", "train.py"), tmp_path, (tmp_path / "original",), timeout=120)
+    config = CaptureConfig("", steps=STEPS)
+    done = run(launch, "test", config, lambda label, done, asked: None)
+    assert (done.failure, len(done.steps), done.notes.get("scripts")) == ("", 4, True)
+    assert "scripts" not in elsewhere.notes  # train.py is in no project here, as a library's file
+
+
 def test_spawned_processes_are_recorded_by_rank(tmp_path: Path) -> None:
     """mp.spawn: each child writes its own record."""
     source = """
@@ -360,6 +389,71 @@ def test_shims_workers_and_synthetic_data(tmp_path: Path) -> None:
     """
     shim = f"mydata:Private={tmp_path / 'stand.py'}:Data"
     done = launched(tmp_path, source, workers=0, synthetic_data=True, shims=(shim,))
+    assert (done.failure, len(done.steps)) == ("", 4)
+
+
+@pytest.mark.usefixtures("forked_launches")
+def test_stubs_do_nothing(tmp_path: Path) -> None:
+    """A package that is not there, and one that is, whatever the program does with their names."""
+    source = """
+    import nowhere.deep.place as deep
+    from nowhere import Writer, log
+    from nowhere.hooks import Hook
+    from xml import dom
+    import torch
+
+    class Own(Writer, torch.nn.Module):
+        def __init__(self, folder):
+            super().__init__(folder, flush=3)
+            self.folder = folder
+
+    @deep.traced
+    @log.timed(every=3)
+    def rate():
+        return 1e-3
+
+    writer, plain = Own("runs"), Writer("runs")
+    assert writer.folder == "runs" and isinstance(plain, Writer) and not isinstance(3, Hook)
+    writer.add_scalar("x", 1.0).close()
+    plain["a"] = 3
+    with plain.at("b") as entered, log:
+        entered.write(list(plain), len(log), plain["c"])
+    assert not log.active and not plain.active and not hasattr(plain, "__array__")
+    assert not list(dom.items) and Hook is not Writer
+    model = torch.nn.Linear(3, 10)
+    optimizer = torch.optim.SGD(model.parameters(), lr=rate())
+    for _ in range(4):
+        optimizer.zero_grad()
+        model(torch.randn(2, 3)).sum().backward()
+        optimizer.step()
+        writer.add_scalar("loss", 1.0)
+    """
+    done = launched(tmp_path, source, stubs=("nowhere", "xml"))
+    assert (done.failure, len(done.steps)) == ("", 4)
+
+
+@pytest.mark.usefixtures("forked_launches")
+def test_shims_are_there_before_torch_is(tmp_path: Path) -> None:
+    """A program may import what is stood in for before torch, and the stand-in may use what it replaces."""
+    stand = tmp_path / "stand.py"
+    stand.write_text(
+        "import json\nold = json.loads\ndef loads(text): return old(text or '{}')\nclass Log: pass\n",
+        encoding="utf-8",
+    )
+    source = """
+    from nowhere.logs import Log
+    import json
+    assert json.loads("") == {} and Log()
+    import torch
+    model = torch.nn.Linear(3, 10)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    for _ in range(4):
+        optimizer.zero_grad()
+        model(torch.randn(2, 3)).sum().backward()
+        optimizer.step()
+    """
+    shims = (f"nowhere.logs:Log={stand}:Log", f"json:loads={stand}:loads")
+    done = launched(tmp_path, source, shims=shims)
     assert (done.failure, len(done.steps)) == ("", 4)
 
 
