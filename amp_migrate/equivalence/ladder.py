@@ -7,7 +7,7 @@ import dataclasses
 from amp_migrate.equivalence.capture.config import CaptureConfig
 from amp_migrate.equivalence.comparison import gains
 from amp_migrate.equivalence.comparison.beside import beside_fp32, ended
-from amp_migrate.equivalence.comparison.census import compare_census
+from amp_migrate.equivalence.comparison.census import compare_census, in_words
 from amp_migrate.equivalence.comparison.complete import OUTPUT, incomplete, without_updates
 from amp_migrate.equivalence.comparison.coverage import coverage_of
 from amp_migrate.equivalence.comparison.hints import explain
@@ -191,9 +191,9 @@ class Ladder:
         level = str(before.notes.get("apex_amp", {}).get("opt_level", "O1"))
         rows = compare_census(one, other, level)
         self.result.census = rows
-        faults = [str(row) for row in rows if row.kind == "fault"]
+        faults = [row for row in rows if row.kind == "fault"]
         if faults:
-            raise Answered(Verdict(DIFFERENT, "dtype census: " + "; ".join(faults[:3])))
+            raise Answered(Verdict(DIFFERENT, "dtype census: " + in_words(faults)))
 
     def _inexact(self, before: Run, after: Run, comparison: Comparison) -> None:
         """Casts on and not equal in every bit: repeat, anchor, and the envelope on request."""

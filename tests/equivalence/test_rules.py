@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from amp_migrate.equivalence.comparison.anchor import against_anchor, largest_deviation
-from amp_migrate.equivalence.comparison.census import compare_census
+from amp_migrate.equivalence.comparison.census import compare_census, in_words
 from amp_migrate.equivalence.comparison.coverage import coverage_of
 from amp_migrate.equivalence.comparison.envelope import bands, equivalence
+from amp_migrate.equivalence.comparison.hints import explain
 from amp_migrate.equivalence.comparison.scales import ScaleRule, rule_for
-from amp_migrate.equivalence.comparison.steps import compare
+from amp_migrate.equivalence.comparison.steps import Difference, compare
 from amp_migrate.equivalence.comparison.verdict import Verdict
+from amp_migrate.equivalence.options import Options
+from amp_migrate.equivalence.result import Level, Result
 from amp_migrate.equivalence.runs.records import Attempt, Clip, Process, Run, Step
 
 
@@ -166,6 +170,23 @@ def test_anchor_allows_the_error_of_before_and_no_more() -> None:
     assert against_anchor(truth, before, wrong)[0].alarm == 5
 
 
+@pytest.mark.parametrize(
+    ("losses", "alarm"),
+    [
+        ({8: 1.004}, None),  # one batch of many, by less than twice what before allows
+        ({8: 1.007}, 8),
+        ({4: 1.004, 8: 1.004}, 8),  # as where each second step is that of another network
+        ({3: 1.004, 10: 1.004}, None),
+    ],
+)
+def test_one_step_alone_must_be_far_from_fp32(losses: dict[int, float], alarm: int | None) -> None:
+    """The loss of one batch may be far off by chance; a fault stays, or comes back soon."""
+    truth = tuple(step(n) for n in range(1, 13))
+    before = tuple(step(n, loss=1.001) for n in range(1, 13))
+    after = tuple(step(n, loss=losses.get(n, 1.001)) for n in range(1, 13))
+    assert against_anchor(truth, before, after)[0].alarm == alarm
+
+
 def test_what_is_not_finite_before_allows_nothing_after() -> None:
     """A loss that is NaN on both sides is left out, and one that is NaN after alone is an alarm."""
     nan = float("nan")
@@ -200,6 +221,36 @@ def test_envelope_and_equivalence() -> None:
     assert (
         equivalence(ours, [curve(offset=v) for v in (-0.02, 0.02)], 0.005).answer == "INCONCLUSIVE"
     )
+
+
+@pytest.mark.parametrize(
+    ("after", "quantity", "said"),
+    [
+        ({"events": "BBS^"}, "gradient norm", "optimizer.step() instead of scaler.step(optimizer)"),
+        ({"scales": (4.0, 1.0)}, "gradient norm", "backward 2 of 2 is not scaled"),
+        ({"scales": (1.0, 4.0)}, "parameters", "backward 1 of 2 is not scaled"),
+        ({}, "gradient norm", "the optimizer steps on other gradients"),
+        ({"events": "BBS^"}, "loss", "the forward, the data or the division"),
+    ],
+)
+def test_a_difference_is_explained(after: dict[str, object], quantity: str, said: str) -> None:
+    """A step or a backward that goes without the GradScaler is named where gradients differ."""
+    twice = {"losses": (1.0, 1.0), "scales": (4.0, 4.0), "events": "BBS"}
+    ours = run(step(1, **twice))
+    theirs = run(step(1, **{**twice, "events": "BB(S^", **after}))
+    result = Result(Options(("python", "train.py"), Path()))
+    result.logic = Level("logic", ours, theirs, compare(ours, theirs, SAME))
+    assert said in explain(Difference(0, 1, quantity, "1.0", "1.1"), result)
+
+
+def test_faults_of_the_census_are_explained() -> None:
+    """What left fp16 was outside autocast; of many operators three are named."""
+    ours = {("mm", "float16", "forward"): 2, ("addmm", "float16", "forward"): 2}
+    theirs = {("mm", "float32", "forward"): 2, ("addmm", "float32", "forward"): 2}
+    lost, found = (list(compare_census(*pair, "O1")) for pair in ((ours, theirs), (theirs, ours)))
+    assert in_words(lost).endswith("2 x float32: a forward, or a part of it, is outside autocast")
+    assert in_words(found).endswith("autocast is on where Apex cast nothing")
+    assert in_words(lost * 2).count("mm (forward)") == 3 and "and 1 more" in in_words(lost * 2)
 
 
 def test_coverage_counts_what_happened() -> None:

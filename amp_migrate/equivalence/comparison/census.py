@@ -65,6 +65,12 @@ FOLLOWERS = frozenset(
     )
 )
 
+_CAUSES = {
+    (frozenset((HALF,)), frozenset((FULL,))): ": a forward, or a part of it, is outside autocast",
+    (frozenset((FULL,)), frozenset((HALF,))): ": autocast is on where Apex cast nothing",
+    (frozenset((HALF,)), frozenset(("bfloat16",))): ": autocast asks for another type",
+}
+
 
 @dataclass(frozen=True)
 class CensusRow:
@@ -119,6 +125,16 @@ def compare_census(before: Census, after: Census, opt_level: str) -> tuple[Censu
             fault = not (policy and operator in FOLLOWERS) and not _attention(operator, changed)
         rows.append(CensusRow(operator, phase, left, right, "fault" if fault else "policy"))
     return tuple(rows)
+
+
+def in_words(faults: list[CensusRow]) -> str:
+    """Name the first operators, and what usually takes them where they are."""
+    named = "; ".join(str(row) for row in faults[:3])
+    more = f"; and {len(faults) - 3} more" if len(faults) > 3 else ""
+    gone = {dtype for row in faults for dtype in Counter(row.before) - Counter(row.after)}
+    come = {dtype for row in faults for dtype in Counter(row.after) - Counter(row.before)}
+    cause = _CAUSES.get((frozenset(gone), frozenset(come)), "")
+    return f"{named}{more}{cause}"
 
 
 def _attention(operator: str, changed: set[tuple[str, str]]) -> bool:

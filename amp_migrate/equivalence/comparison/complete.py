@@ -22,6 +22,8 @@ def incomplete(result: Result, before: Run, after: Run) -> Verdict | None:
             "project installed elsewhere?",
             LEFT,
         )
+    # What only led to Apex is not imported any more.
+    idle = [name for name in idle if name not in before.notes.get("files", ())]
     if idle:
         result.notes.append(f"migrated but not run by this command: {', '.join(idle)}")
     if after.notes.get("apex_amp", {}).get("enabled"):

@@ -6,8 +6,11 @@ import os
 import shlex
 from collections.abc import Iterator
 
+from amp_migrate.equivalence.comparison.hints import raised
 from amp_migrate.equivalence.result import Result
 from amp_migrate.equivalence.runs.advice import advice
+
+_MIGRATED = "the program before gets past this line, so that it is what was written that raises"
 
 
 def ending(result: Result) -> Iterator[tuple[str, str]]:
@@ -15,11 +18,20 @@ def ending(result: Result) -> Iterator[tuple[str, str]]:
     crash = result.crash
     if crash is None or result.verdict.exit_code == 0:
         return
+    if crash.error not in str(result.verdict) and crash.error not in result.verdict.reason:
+        yield "raised", crash.error
     if crash.file:
         yield "raised at", f"{crash.file}:{crash.line}"
         yield "", crash.source
     yield "python", f"{crash.executable} ({crash.python})"
-    yield "what to do", advice(crash, result.options)
+    level = result.logic
+    if level is not None and level.before.crash is None:
+        meaning = raised(crash.error)
+        yield "what to do", f"{meaning or _MIGRATED}; --show-output shows all that both print"
+        return
+    unread = f"not migrated: {crash.file}: "
+    mend = (note.removeprefix(unread) for note in result.notes if note.startswith(unread))
+    yield "what to do", next(mend, "") or advice(crash, result.options)
 
 
 def explaining(result: Result) -> str:

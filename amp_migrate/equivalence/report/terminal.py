@@ -63,7 +63,7 @@ def _lines(result: Result) -> Iterator[str]:
     if explaining(result):
         yield from _labelled("  explained by", explaining(result))
     level = result.deciding
-    if level is not None and level.before.steps:
+    if level is not None and level.before.steps and level.after.steps:
         yield ""
         yield from _table(level)
     yield ""

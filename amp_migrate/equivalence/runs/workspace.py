@@ -41,15 +41,15 @@ class NothingMigratedError(WorkspaceError):
 
 
 class Migration(NamedTuple):
-    """The behaviour-changing rules the codemod applied, the number of sites it left, and files it could not read."""
+    """The behaviour-changing rules the codemod applied, the sites it left, and files it could not read."""
 
     fixes: tuple[str, ...]
-    left: int
+    left: tuple[str, ...]
     unread: tuple[str, ...] = ()
 
     def notes(self) -> tuple[str, ...]:
         """Return what is not migrated, in words."""
-        stays = (f"{self.left} uses of Apex are left as they were",) if self.left else ()
+        stays = (_left(self.left),) if self.left else ()
         return (*stays, *(f"not migrated: {problem}" for problem in self.unread))
 
 
@@ -162,7 +162,22 @@ def migrate(tree: Path, arguments: tuple[str, ...]) -> Migration:
     fixed = {item["code"] for item in report["findings"] if item["status"] == "fixed"}
     fixes = tuple(sorted(code for code in fixed if code.startswith("AMP2")))
     unread = (f"{_below(item['path'], tree)}: {item['reason']}" for item in report["problems"])
-    return Migration(fixes, report["summary"]["left"], tuple(unread))
+    left = (
+        f"{_below(item['path'], tree)}:{item['location']['row']}"
+        for item in report["findings"]
+        if item["status"] == "left"
+    )
+    return Migration(fixes, tuple(left), tuple(unread))
+
+
+def _left(places: tuple[str, ...]) -> str:
+    """Say how many uses of Apex stay, and where the first of them are."""
+    what = (
+        "1 use of Apex stays as it is"
+        if len(places) == 1
+        else f"{len(places)} uses of Apex stay as they are"
+    )
+    return f"{what}: {', '.join(places[:3])}{', ...' if len(places) > 3 else ''}"
 
 
 def _below(path: str, tree: Path) -> str:

@@ -70,7 +70,9 @@ def test_a_missing_package_is_shown_where_it_is_imported(
     assert shown.startswith("CANNOT_RUN(before: ModuleNotFoundError: No module named 'nowhere')\n")
     assert re.search(r"raised at +settings\.py:2\n +from nowhere\.config import CfgNode\n", shown)
     assert re.search(rf"python +{re.escape(sys.executable)} \({sys.version.split()[0]}\)", shown)
-    assert re.search(rf"what to do +{re.escape(sys.executable)} -m pip install nowhere\n", shown)
+    assert re.search(
+        rf"what to do +{re.escape(sys.executable)} -m pip install nowhere; or --stub", shown
+    )
     assert (report["crash"]["file"], report["crash"]["line"]) == ("settings.py", 2)
     assert "from nowhere.config import CfgNode" in (project / "out.html").read_text(
         encoding="utf-8"
@@ -102,6 +104,99 @@ def test_the_last_line_of_the_project_is_shown(
     assert re.search(rf"raised at +{place}\n +{re.escape(line)}\n", shown)
 
 
+def test_a_file_of_an_older_python_is_told_from_one_that_is_broken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What the rewrite says of a file that it cannot read is what to do about it."""
+    project = tree(tmp_path / "a", f"import old\n{ACCUMULATING}")
+    (project / "old.py").write_text(
+        "from apex import amp\n\ndef f(x):\n    return x.cuda(async=True)\n"
+    )
+    shown = re.sub(r"\s+", " ", printed(project, monkeypatch, capsys))
+
+    assert "raised at old.py:4" in shown
+    assert re.search(r"what to do line 4: `async` is a keyword .*non_blocking", shown)
+
+
+def test_an_exception_of_a_loading_process_is_shown_where_it_was_raised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The main process raises it again in the main process, with the first traceback as its text."""
+    source = f"""
+from torch.utils.data import DataLoader, Dataset
+
+class Pictures(Dataset):
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, index):
+        raise KeyError(index)
+
+{ACCUMULATING}
+""".replace("import torch\n", "import torch\nfrom torch.utils.data import DataLoader, Dataset\n", 1)
+    lines = source.splitlines()
+    first = "next(iter(DataLoader(Pictures(), num_workers=1)))"
+    after = next(n for n, line in enumerate(lines) if line.startswith("import torch")) + 1
+    project = tree(tmp_path / "a", "\n".join([*lines[:after], *lines[1:10], first, *lines[after:]]))
+    shown = printed(project, monkeypatch, capsys)
+
+    assert shown.startswith("CANNOT_RUN(before: KeyError: 0)\n")
+    assert re.search(r"raised at +train\.py:\d+\n +raise KeyError\(index\)\n", shown)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason", "todo"),
+    [
+        ("    scaler.update()\n", "", "has already been called", "scaler.update() is missing"),
+        ("scaler.step(optimizer)", "optimizer.step()", "gradient norm at step 1: an optimizer steps by itself", "steps by itself"),
+        ("scaler.scale(loss)", "loss", "_scale is None", "no loss was scaled before"),
+        ("outputs = model", "outputs = models", "NameError: name 'models'", "it is what was written that raises"),
+    ],
+)  # fmt: skip
+def test_a_migrated_program_that_raises_is_shown_with_what_is_wrong(
+    old: str, new: str, reason: str, todo: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The program before runs, so advice about packages and data would be beside the point."""
+    native = """
+import torch, torch.nn as nn
+torch.manual_seed(0)
+model = nn.Linear(16, 4).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+scaler = torch.cuda.amp.GradScaler()
+for i in range(10):
+    inputs, labels = torch.randn(8, 16).cuda(), torch.randint(0, 4, (8,)).cuda()
+    with torch.cuda.amp.autocast():
+        outputs = model(inputs)
+        loss = nn.functional.mse_loss(outputs, inputs[:, :4])
+    optimizer.zero_grad()
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+"""
+    assert native.count(old) == 1
+    before = tree(tmp_path / "a", native)
+    after = tree(tmp_path / "b", native.replace(old, new))
+    main(
+        [
+            *FAST,
+            "--no-casts",
+            "--before",
+            str(before),
+            "--after",
+            str(after),
+            "--",
+            "python",
+            "train.py",
+        ]
+    )
+    shown = re.sub(r"\s+", " ", capsys.readouterr().out)
+
+    assert shown.startswith("DIFFERENT") and reason in shown
+    assert todo in shown[shown.index("what to do") :] and "--stub" not in shown
+    assert "raised Assertion" in shown or "steps by itself" not in todo
+    assert ". Δ:" not in shown or "B backward" in shown
+
+
 def test_advice_for_missing_modules(tmp_path: Path) -> None:
     """Other names on PyPI, torch by its CPU index, modules of the project, and never PyPI's apex."""
     (tmp_path / "src" / "nets").mkdir(parents=True)
@@ -109,8 +204,8 @@ def test_advice_for_missing_modules(tmp_path: Path) -> None:
     asked = options(tmp_path)
     python = "'/opt/py thon/bin/python' -m pip install"
 
-    assert advice(crash(missing="cv2"), asked) == f"{python} opencv-python-headless"
-    assert advice(crash(missing="yacs.config"), asked) == f"{python} yacs"
+    assert advice(crash(missing="cv2"), asked).startswith(f"{python} opencv-python-headless;")
+    assert advice(crash(missing="yacs.config"), asked).startswith(f"{python} yacs; or --stub yacs,")
     assert advice(crash(missing="torchvision"), asked).endswith("whl/cpu")
     assert advice(crash(missing="nets.blocks"), asked).startswith(
         "nets.blocks is in src of the project"
@@ -154,7 +249,10 @@ def test_advice_for_missing_data(tmp_path: Path) -> None:
     assert advice(crash(f"{nowhere}'./model/run'"), asked).startswith("model is no folder of")
     for given in ("data/train.csv", "train.csv", "/elsewhere/train.csv"):
         assert "no folder" not in advice(crash(f"{nowhere}'{given}'"), asked)
-    assert "`python train.py`" in advice(crash("ValueError: 1"), asked)
+    # Where CUDA is redirected, the program need not run by itself.
+    assert "--show-output" in advice(crash("ValueError: 1"), asked)
+    on_a_gpu = replace(asked, device="cuda")
+    assert "`python train.py`" in advice(crash("ValueError: 1"), on_a_gpu)
 
 
 def test_advice_for_an_option_that_chose_apex(tmp_path: Path) -> None:
