@@ -151,13 +151,12 @@ class Ladder:
         config = dataclasses.replace(config, products=options.enables)
         after = self.runner.after(NUMERIC, config)
         rule = PLAIN if options.enables else rule_for(before, after, None)
-        level = from_settled_scale(
-            self.runner, Level(NUMERIC, before, after, compare(before, after, rule)), rule, config
-        )
+        own = Level(NUMERIC, before, after, compare(before, after, rule))
+        level = from_settled_scale(self.runner, own, rule, config)
         result.numeric = level
         before, after, comparison = level.before, level.after, level.comparison
         if level.first_scale is not None:
-            result.notes.append(begun_at(level.first_scale))
+            result.notes.append(begun_at(level.first_scale, own))
         if options.enables:
             self._enabled(before, after, comparison)
         self._census(before, after)

@@ -105,17 +105,24 @@ def test_an_optimizer_of_fp16_utils_is_followed(
     assert report["coverage"]["skipped"] == 1
 
 
-def test_casts_without_an_update_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two runs with casts whose every step overflows are equal, and say nothing of updates."""
+def test_casts_that_skip_every_step_are_compared_from_a_smaller_scale(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two runs with casts whose every step overflows are equal, and say nothing of updates, so both run once more."""
     one = replaced(ACCUMULATING, "accumulation_steps = 4", "accumulation_steps = 1")
-    source = replaced(one, "torch.randn(8, 16).cuda()", "torch.randn(8, 16).cuda() * 2000")
+    slow = replaced(one, "lr=0.1", "lr=1e-9")
+    source = replaced(slow, "torch.randn(8, 16).cuda()", "torch.randn(8, 16).cuda() * 2000")
     monkeypatch.chdir(tree(tmp_path / "wide", source))
     _, wide = verify(tmp_path)
     monkeypatch.chdir(tree(tmp_path / "small", one))
     _, small = verify(tmp_path)
 
-    assert any("every step was skipped" in note for note in wide["notes"])
-    assert not any("every step was skipped" in note for note in small["notes"])
+    assert any("skip every step on the way down" in note for note in wide["notes"])
+    assert not any("every step" in note for note in small["notes"])
+    steps = wide["numeric"]["before"]["ranks"][0]["steps"]
+    assert steps[0]["scales"] == [2.0]
+    assert not any(step["attempts"][0]["skipped"] for step in steps)
+    assert wide["verdict"]["word"] == "EXACT"
 
 
 def test_wrong_migration_by_hand_is_different(tmp_path: Path) -> None:

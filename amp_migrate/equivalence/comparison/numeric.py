@@ -9,7 +9,7 @@ from amp_migrate.equivalence.capture.config import CaptureConfig
 from amp_migrate.equivalence.comparison import envelope
 from amp_migrate.equivalence.comparison.anchor import Errors, against_anchor, largest_deviation
 from amp_migrate.equivalence.comparison.scales import ScaleRule
-from amp_migrate.equivalence.comparison.steps import compare
+from amp_migrate.equivalence.comparison.steps import Difference, compare
 from amp_migrate.equivalence.comparison.verdict import DIFFERENT, EQUIVALENT, Verdict, inconclusive
 from amp_migrate.equivalence.result import Level, Result
 from amp_migrate.equivalence.runs.records import Run
@@ -17,15 +17,19 @@ from amp_migrate.equivalence.runs.runner import SETTLED, Runner
 
 _EXPORT = "verify --export before.json"
 UNSTEADY = 0.05
+LOWEST = 2.0
 
 
 def settled_scale(before: Run) -> float | None:
     """Return a loss scale at which before skips no step of its own; None where it skips none, or the scale is no matter.
 
-    Without the skips the weights move on and losses grow otherwise, hence the three halvings to spare.
+    Without the skips the weights move on and losses grow otherwise, hence the three halvings to spare. Where all
+    steps are skipped none is known, so that the lowest is taken.
     """
     scales = [scale for step in before.steps for scale in step.scales if scale != 1.0]
     skipped = [step for step in before.steps if step.skipped]
+    if scales and _only_skips(before) and not all(step.injected for step in skipped):
+        return LOWEST
     if scales and any(not step.injected for step in skipped):
         return max(1.0, min(scales) / 8)
     optimizers = {attempt.optimizer for step in before.steps for attempt in step.attempts}
@@ -35,16 +39,15 @@ def settled_scale(before: Run) -> float | None:
 def from_settled_scale(
     runner: Runner, level: Level, rule: ScaleRule, config: CaptureConfig
 ) -> Level:
-    """Run `level` again from a smaller loss scale where its sides only move their scales at other times.
+    """Run `level` again from a smaller loss scale where its sides skip every step, or only move their scales at other times.
 
-    Apex halves after a backward, GradScaler at its update: with several scaled backwards between two
-    updates they skip other steps on the way down from 65536, round otherwise at another scale, and
-    train on other weights from then on.
+    Steps that are skipped compare neither gradients nor updates. Apex halves after a backward,
+    GradScaler at its update: with several scaled backwards between two updates they skip other steps
+    on the way down from 65536, round otherwise at another scale, and train on other weights from then on.
     """
     first, scale = level.comparison.first, settled_scale(level.before)
-    if rule.exact or rule.plain or first is None or first.quantity == "loss scale":
-        return level
-    if scale is None or _scales(level.before, first.step) == _scales(level.after, first.step):
+    anew = _only_skips(level.before) if first is None else _scales_apart(level, rule, first)
+    if scale is None or rule.plain or not anew:
         return level
     config = dataclasses.replace(config, **calmly(scale))
     before = runner.before(SETTLED, config)
@@ -59,13 +62,29 @@ def calmly(scale: float | None) -> dict[str, Any]:
     return {} if scale is None else {"first_scale": scale, "inject": ()}
 
 
-def begun_at(scale: float) -> str:
-    """Say that a pair of runs began at `scale`, and why."""
+def begun_at(scale: float, instead_of: Level) -> str:
+    """Say that a pair of runs began at `scale` instead of that of `instead_of`, and why."""
+    if instead_of.comparison.exact:
+        return (
+            f"casts on began at a loss scale of {scale:g} and without injected overflows, as the programs, equal in every "
+            "bit up to there, skip every step on the way down from their own"
+        )
     return (
         f"casts on began at a loss scale of {scale:g} and without injected overflows, so that neither has to skip: "
         "between two updates Apex moves its scale after each backward and GradScaler none, so they skip other steps "
         "and round otherwise"
     )
+
+
+def _scales_apart(level: Level, rule: ScaleRule, first: Difference) -> bool:
+    """Tell whether the sides differ first where both scales follow their own schedules, which differ."""
+    if rule.exact or first.quantity == "loss scale":
+        return False
+    return _scales(level.before, first.step) != _scales(level.after, first.step)
+
+
+def _only_skips(run: Run) -> bool:
+    return bool(run.steps) and all(step.skipped for step in run.steps)
 
 
 def _scales(run: Run, index: int) -> tuple[float, ...]:
@@ -110,7 +129,7 @@ def _unsteady(errors: Errors) -> list[str]:
         return []
     return [
         f"with casts the loss of before is itself up to {100 * worst:.0f} % from fp32, as a training that has not settled "
-        "is, so that this says little about the casts: a smaller learning rate says more"
+        "is, or one that draws random numbers of the type of its activations: this says little about the casts"
     ]
 
 
