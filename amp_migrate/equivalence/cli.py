@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -39,6 +40,20 @@ class _Steps(click.ParamType[tuple[int, ...]]):
             self.fail(f"{value!r} is not a list of step numbers such as 3,7", param, ctx)
 
 
+class _Shim(click.ParamType[str]):
+    """A name of a module, and the file and name of what stands in for it."""
+
+    name = "shim"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        spelled = re.fullmatch(r"[\w.]+:\w+=(.+):\w+", value)
+        if spelled is None:
+            self.fail(f"{value!r} is not MODULE:ATTR=FILE:OBJECT", param, ctx)
+        if not Path(spelled[1]).is_file():
+            self.fail(f"{spelled[1]} is no file", param, ctx)
+        return str(value)
+
+
 @click.command(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     options_metavar="[OPTIONS] --",
@@ -69,7 +84,9 @@ class _Steps(click.ParamType[tuple[int, ...]]):
 @click.option("--workers", type=click.IntRange(0), help="num_workers of every DataLoader.")
 @click.option("--device", type=click.Choice(DEVICES), default="auto", show_default=True)
 @click.option("--apex", type=click.Choice(APEX), default="auto", show_default=True)
-@click.option("--shim", multiple=True, metavar="MODULE:ATTR=FILE:OBJECT", help="A stand-in.")
+@click.option(
+    "--shim", type=_Shim(), multiple=True, metavar="MODULE:ATTR=FILE:OBJECT", help="A stand-in."
+)
 @click.option(
     "--stub",
     multiple=True,

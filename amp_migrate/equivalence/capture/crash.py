@@ -90,7 +90,9 @@ def _absent(value: BaseException, copies: tuple[str, ...]) -> str:
 
 
 def _below(file: str, copies: tuple[str, ...]) -> str:
-    """Return a file's path in the project, empty for one that lies outside."""
+    """Return a file's path in the project, empty for one that lies outside or is none (``<frozen importlib>``)."""
+    if file.startswith("<"):
+        return ""
     whole = Path(file).resolve()
     return next(
         (whole.relative_to(copy).as_posix() for copy in copies if whole.is_relative_to(copy)), ""

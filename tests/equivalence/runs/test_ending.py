@@ -197,6 +197,39 @@ for i in range(10):
     assert ". Δ:" not in shown or "B backward" in shown
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--shim", "json=stand.py:loads"), "is not MODULE:ATTR=FILE:OBJECT"),
+        (("--shim", "json:loads=nowhere.py:loads"), "nowhere.py is no file"),
+        (("--stub", "torch.optim"), "--stub torch: the comparison needs it"),
+    ],
+)
+def test_stand_ins_that_cannot_be_are_refused_at_once(
+    given: tuple[str, str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """Before anything runs."""
+    monkeypatch.chdir(tree(tmp_path / "a", ACCUMULATING))
+    assert main([*FAST, *given, "--", "python", "train.py"]) == 3
+    assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_stand_in_without_the_name_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where the program imports the module; the machinery of imports is no file of the project."""
+    project = tree(tmp_path / "a", f"import nowhere\n{ACCUMULATING}")
+    (project / "stand.py").write_text("")
+    monkeypatch.chdir(project)
+    main([*FAST, "--shim", "nowhere:log=stand.py:log", "--", "python", "train.py"])
+    shown = capsys.readouterr().out
+    assert re.match(
+        r"CANNOT_RUN\(before: ImportError: --shim nowhere:log: .*stand\.py has no log\)", shown
+    )
+    assert re.search(r"raised at +train\.py:1\n +import nowhere\n", shown)
+
+
 def test_advice_for_missing_modules(tmp_path: Path) -> None:
     """Other names on PyPI, torch by its CPU index, modules of the project, and never PyPI's apex."""
     (tmp_path / "src" / "nets").mkdir(parents=True)

@@ -19,7 +19,10 @@ def install(text: str, hooks: ImportHooks) -> None:
     path, _, name = source.rpartition(":")
 
     def replace(module: ModuleType) -> None:
-        put(module, attribute, vars(_load(Path(path)))[name])
+        held = vars(_load(Path(path)))
+        if name not in held:
+            raise ImportError(f"--shim {target}: {path} has no {name}")
+        put(module, attribute, held[name])
 
     def make_missing(spec: ModuleSpec | None) -> ModuleType | None:
         return ModuleType(module_name) if spec is None else None
