@@ -40,6 +40,7 @@ class ApexSide:
         self.backward = backward
         self.steps = steps
         self._watchers: dict[int, Any] = {}
+        self._begun: dict[int, Any] = {}
 
     def attach(self, amp: ModuleType) -> None:
         """Start following `amp` (the module apex.amp)."""
@@ -66,7 +67,6 @@ class ApexSide:
             result = original(*bound.args, **bound.kwargs)
             if bound.arguments["enabled"]:
                 self._grow_sooner(state)
-                self._begin_at(state)
             return result
 
         return initialize
@@ -90,12 +90,13 @@ class ApexSide:
             if scaler._scale_seq_len == DEFAULT_GROWTH_INTERVAL:
                 scaler._scale_seq_len = self.config.growth
 
-    def _begin_at(self, state: Any) -> None:
-        if self.config.first_scale is None:
+    def _begin(self, scaler: Any) -> None:
+        """Begin at the smaller loss scale with the first loss, before which a program may have written its own."""
+        if self.config.first_scale is None or id(scaler) in self._begun:
             return
-        for scaler in state.loss_scalers:
-            if scaler.dynamic:
-                scaler._loss_scale = min(scaler._loss_scale, self.config.first_scale)
+        self._begun[id(scaler)] = scaler
+        if scaler.dynamic:
+            scaler._loss_scale = min(scaler._loss_scale, self.config.first_scale)
 
     def _scale_loss(self, original: Any, state: Any) -> Any:
         @contextlib.contextmanager
@@ -107,6 +108,7 @@ class ApexSide:
                     yield scaled
                 return
             scaler = state.loss_scalers[loss_id]
+            self._begin(scaler)
             self.backward.look()
             with original(loss, optimizers, loss_id, *args, **kwargs) as scaled:
                 scale = float(scaler.loss_scale())
