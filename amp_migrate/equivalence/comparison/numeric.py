@@ -147,7 +147,10 @@ def _why_inexact(result: Result, before: Run) -> str:
     named = sorted({row.operator.removesuffix("_backward") for row in result.census or ()})
     if named:
         return f"Apex and autocast run {', '.join(named)} in different dtypes"
-    return "both run the same operators in the same dtypes, and round differently"
+    return (
+        "both run the operators of the cast lists in the same dtypes; others round differently, such as those on tensors "
+        "without dimensions, or what shares one cast"
+    )
 
 
 def enveloped(runner: Runner, result: Result, before: Run, after: Run) -> Verdict:

@@ -99,7 +99,9 @@ def _install(crash: Crash, options: Options) -> str:
     install = f"{shlex.quote(crash.executable)} -m pip install {package}{wheels}"
     if top in _OF_TORCH:
         return install
-    return f"{install}; or --stub {top}, if the training needs nothing of it (a logger, plots)"
+    writer = any("torch/utils/tensorboard" in folder for folder in crash.modules)
+    idle = "torch.utils.tensorboard" if writer else top
+    return f"{install}; or --stub {idle}, if the training needs nothing of it (a logger, plots)"
 
 
 def _homes(project: Path, name: str) -> Iterator[str]:

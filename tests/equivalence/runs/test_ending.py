@@ -202,7 +202,7 @@ for i in range(10):
     [
         (("--shim", "json=stand.py:loads"), "is not MODULE:ATTR=FILE:OBJECT"),
         (("--shim", "json:loads=nowhere.py:loads"), "nowhere.py is no file"),
-        (("--stub", "torch.optim"), "--stub torch: the comparison needs it"),
+        (("--stub", "torch.optim"), "--stub torch.optim: the comparison needs it"),
     ],
 )
 def test_stand_ins_that_cannot_be_are_refused_at_once(
@@ -240,6 +240,8 @@ def test_advice_for_missing_modules(tmp_path: Path) -> None:
     assert advice(crash(missing="cv2"), asked).startswith(f"{python} opencv-python-headless;")
     assert advice(crash(missing="yacs.config"), asked).startswith(f"{python} yacs; or --stub yacs,")
     assert advice(crash(missing="torchvision"), asked).endswith("whl/cpu")
+    writer = crash("", "tensorboard", "/opt/site-packages/torch/utils/tensorboard")
+    assert "tensorboard; or --stub torch.utils.tensorboard, if" in advice(writer, asked)
     assert advice(crash(missing="nets.blocks"), asked).startswith(
         "nets.blocks is in src of the project"
     )

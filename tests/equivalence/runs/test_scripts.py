@@ -401,6 +401,9 @@ def test_stubs_do_nothing(tmp_path: Path) -> None:
     from nowhere.hooks import Hook
     from xml import dom
     import torch
+    from torch.utils.tensorboard import SummaryWriter
+
+    SummaryWriter("runs", comment="x").add_scalar("loss", torch.ones(()), global_step=1)
 
     class Own(Writer, torch.nn.Module):
         def __init__(self, folder):
@@ -428,7 +431,7 @@ def test_stubs_do_nothing(tmp_path: Path) -> None:
         optimizer.step()
         writer.add_scalar("loss", 1.0)
     """
-    done = launched(tmp_path, source, stubs=("nowhere", "xml"))
+    done = launched(tmp_path, source, stubs=("nowhere", "xml", "torch.utils.tensorboard"))
     assert (done.failure, len(done.steps)) == ("", 4)
 
 
