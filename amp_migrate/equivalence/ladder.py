@@ -192,6 +192,7 @@ class Ladder:
         self.result.census = rows
         faults = [row for row in rows if row.kind == "fault"]
         if faults:
+            self.result.held_to = "casts on: the dtypes of operators"
             raise Answered(Verdict(DIFFERENT, "dtype census: " + in_words(faults)))
 
     def _inexact(self, before: Run, after: Run, comparison: Comparison) -> None:
@@ -206,6 +207,7 @@ class Ladder:
             reproducible = self.result.numeric_repeat.exact
         structural = next((d for d in comparison.differences if d.quantity in STRUCTURE), None)
         if structural is not None:
+            self.result.held_to = "casts on: the order of steps, skips and scales"
             raise Answered(Verdict(DIFFERENT, explain(structural, self.result)))
         if self.options.runs >= 2:
             raise Answered(enveloped(self.runner, self.result, before, after))

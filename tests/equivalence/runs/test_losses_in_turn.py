@@ -85,3 +85,4 @@ def test_a_wrong_step_is_still_seen_from_a_smaller_scale(tmp_path: Path) -> None
 
     assert (code, report["verdict"]["word"]) == (1, "DIFFERENT")
     assert "census" in report["verdict"]["reason"]
+    assert report["held_to"] == "casts on: the dtypes of operators"
