@@ -118,14 +118,6 @@ RUNS_GIVEN = frozenset(
 )  # fmt: skip
 WRAPS_GIVEN = frozenset({"partial", "partialmethod", "trace", "vmap"})
 
-# What runs its first argument on the others, as they are.
-RUNS_NETWORK = frozenset(
-    {
-        "torch.func.functional_call", "torch.nn.parallel.data_parallel", "torch.nn.utils.stateless.functional_call",
-        "torch.utils.checkpoint.checkpoint",
-    }
-)  # fmt: skip
-
 # What runs its first argument with what the others hold.
 RUNS_FIRST = frozenset({"filter", "functools.reduce", "itertools.starmap", "map"})
 

@@ -17,7 +17,6 @@ from amp_migrate.training.beliefs import (
     NETWORK_LETTER,
     NETWORK_NAME,
     RUNS_FORWARD,
-    RUNS_NETWORK,
 )
 from amp_migrate.training.bindings import run_first
 from amp_migrate.training.forwards.classes import holds_module, makes_module, run_given
@@ -153,7 +152,7 @@ class Forwards:
         if first is not None:
             return self._run_first(module, first)
         external = self._project.external(module, func)
-        if external in RUNS_NETWORK and call.args:
+        if external in _RUN_FIRST and call.args:
             return self._run_first(module, call.args[0])
         held = func.value if isinstance(func, ast.Attribute) else func
         if external is not None and not self.is_network(module, held):
@@ -290,3 +289,7 @@ def _external(name: str) -> Forward:
 
 _BUILTINS = frozenset(dir(__import__("builtins")))
 _PLAIN = frozenset({"abc.ABC", "object", "typing.Generic", "typing.Protocol"})
+_RUN_FIRST = frozenset(
+    {"torch.func.functional_call", "torch.nn.parallel.data_parallel", "torch.nn.utils.stateless.functional_call"}
+    | {"torch.utils.checkpoint.checkpoint"}
+)  # fmt: skip
