@@ -19,8 +19,7 @@ from amp_migrate.training.events import Event, Kind
 from amp_migrate.training.named import Groups
 
 RUNS = (Kind.FORWARD, Kind.SHARED)
-
-
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _Parameter = tuple[Function, str]
 
 
@@ -64,7 +63,7 @@ class Run:
         """Tell whether a call in a function is the forward of a network that the function is given."""
         names = self._parameters.get(function, ())
         events = self._program.training.of(function).get(call, ())
-        run = {name for event in events if (name := _name(event)) in names}
+        run = {name for event in events if (name := self._name(event)) in names}
         bindings, scope = function.module.scopes.bindings, function.scope
         return bool(run) and all(len(bindings(scope, name or "")) == 1 for name in run)
 
@@ -75,21 +74,21 @@ class Run:
 
     def exact(self, event: Event, known: Assumption) -> Event:
         """Return an event with the networks that it may run of those that the call gave."""
-        name = _name(event)
+        name = self._name(event)
         stated = None if name is None else _stated(known, name)
         return event if stated is None else _of(event, stated)
 
     def possible(self, event: Event) -> Iterator[Event]:
         """Yield all that an event may be, by whatever call."""
         yield event
-        name = _name(event)
+        name = self._name(event)
         for stated in self._told.get(self._function(event.node), {}).get(name or "", ()):
             yield _of(event, stated)
 
     @cached_property
     def _parameters(self) -> Mapping[Function, Collection[str]]:
         """The parameters of functions that are run as networks, there or in what those call."""
-        return self._arguments.parameters(_name)
+        return self._arguments.parameters(self._name)
 
     @cached_property
     def _told(self) -> Mapping[Function, Mapping[str, Collection[Network]]]:
@@ -137,6 +136,17 @@ class Run:
                 networks |= training.objects.groups(module, given.value)
         return Network(networks, run.within - networks)
 
+    def _name(self, event: Event) -> str | None:
+        """Return the variable of a function that holds the network of a forward."""
+        if event.kind not in RUNS or not isinstance(event.node, ast.Call):
+            return None
+        func = event.node.func
+        named = func.value if isinstance(func, ast.Attribute) and func.attr == "forward" else func
+        if not isinstance(named, ast.Name):
+            return None
+        owner = self._project.module_of(named).scopes.owner(named)
+        return None if isinstance(owner, _COMPREHENSIONS) else named.id
+
     def _function(self, node: ast.AST) -> Function:
         return self._program.calls.body(self._project.module_of(node), node)
 
@@ -146,15 +156,6 @@ def _of(event: Event, network: Network) -> Event:
     trained = event.networks | event.within
     networks = network.networks & trained
     return replace(event, networks=networks, within=(network.within & trained) - networks)
-
-
-def _name(event: Event) -> str | None:
-    """Return the variable that holds the network of a forward."""
-    if event.kind not in RUNS or not isinstance(event.node, ast.Call):
-        return None
-    func = event.node.func
-    named = func.value if isinstance(func, ast.Attribute) and func.attr == "forward" else func
-    return named.id if isinstance(named, ast.Name) else None
 
 
 def _stated(known: Assumption, name: str) -> Network | None:

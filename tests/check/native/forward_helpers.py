@@ -110,7 +110,33 @@ def _training(first: str, then: str) -> Training:
     )
 
 
+_SHADOWED = (
+    (
+        "def run(network, x, scale=1.0):\n    return network(x * scale)",
+        "def run(network, x, others):\n    return network(x) + sum(network(x) for network in others)",
+    ),
+    ("run(network, x, scale=0.5)", "run(network, x, [])"),
+    (_GIVEN, "before = run(self.other, x, [self.net])"),
+    (_NOW, "now = run(self.net, x, [])"),
+)
+
+
+def _shadowed() -> Training:
+    before, after = _BEFORE, _AFTER.replace(_BLOCK, _CLEARED)
+    for old, new in _SHADOWED:
+        assert old in before
+        before, after = before.replace(old, new), after.replace(old, new)
+    fault = ("        torch.clear_autocast_cache()\n", "")
+    return Training(
+        "a variable of a comprehension has the name of the parameter",
+        {"main.py": before},
+        {"main.py": after},
+        {"the copies without gradients are kept": (fault,)},
+    )
+
+
 FORWARD_HELPERS = (
+    _shadowed(),
     Training("a helper runs two networks", {"main.py": _BEFORE}, {"main.py": _AFTER}, {}),
     *(_training(first, then) for first in _FIRST for then in _THEN),
 )
