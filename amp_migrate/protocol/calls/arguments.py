@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
+from typing import TypeGuard
 
 from amp_migrate.flow.assumption import Assumption, Known
 from amp_migrate.flow.terms import Term
-from amp_migrate.project import Function
+from amp_migrate.project import Function, Project
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.events import Event
+
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 class Arguments:
@@ -47,6 +50,13 @@ class Arguments:
                     found[site.function] |= more
                     queue.append(site.function)
         return found
+
+
+def is_variable(node: ast.AST | None, project: Project) -> TypeGuard[ast.Name]:
+    """Tell whether an expression is a variable of a function, not one of a comprehension, which may have its name."""
+    if not isinstance(node, ast.Name):
+        return False
+    return not isinstance(project.module_of(node).scopes.owner(node), _COMPREHENSIONS)
 
 
 def numbers(known: Assumption, term: Term) -> frozenset[int] | None:

@@ -11,7 +11,7 @@ from amp_migrate.flow.assumption import Assumption, Known
 from amp_migrate.flow.terms import Term, term_of_name
 from amp_migrate.project import Function
 from amp_migrate.project.once import once
-from amp_migrate.protocol.calls.arguments import Arguments, numbers
+from amp_migrate.protocol.calls.arguments import Arguments, is_variable, numbers
 from amp_migrate.protocol.calls.networks import Run
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.contexts import is_off
@@ -80,7 +80,7 @@ class Handed:
     def optimizer(self, event: Event, known: Assumption) -> int | None:
         """Return the number of the optimizer that an event names, where the call says which it is."""
         named = event.named()
-        found = self.held(named.id, known) if isinstance(named, ast.Name) else None
+        found = self.held(named.id, known) if is_variable(named, self._project) else None
         return found if found in (event.optimizers or ()) else None
 
     def held(self, name: str, known: Assumption) -> int | None:

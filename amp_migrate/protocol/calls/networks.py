@@ -12,14 +12,13 @@ from amp_migrate.facts.closure import closure
 from amp_migrate.flow.assumption import Assumption, Known
 from amp_migrate.flow.terms import Term, term_of_name
 from amp_migrate.project import Function
-from amp_migrate.protocol.calls.arguments import Arguments
+from amp_migrate.protocol.calls.arguments import Arguments, is_variable
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.beliefs import RUNS_FORWARD
 from amp_migrate.training.events import Event, Kind
 from amp_migrate.training.named import Groups
 
 RUNS = (Kind.FORWARD, Kind.SHARED)
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _Parameter = tuple[Function, str]
 
 
@@ -142,10 +141,7 @@ class Run:
             return None
         func = event.node.func
         named = func.value if isinstance(func, ast.Attribute) and func.attr == "forward" else func
-        if not isinstance(named, ast.Name):
-            return None
-        owner = self._project.module_of(named).scopes.owner(named)
-        return None if isinstance(owner, _COMPREHENSIONS) else named.id
+        return named.id if is_variable(named, self._project) else None
 
     def _function(self, node: ast.AST) -> Function:
         return self._program.calls.body(self._project.module_of(node), node)
