@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 
@@ -42,8 +43,8 @@ class Related:
         parts = list(_joined(enabled))
         told = [truth(part) for part in parts]
         for part, known in zip(parts, told, strict=True):
-            asked = {text for node in _operands(part) for text in _spelt(program, node)}
-            if known is None and any(told) and asked.isdisjoint(self._tests):
+            asked = (self._is_asked(program, function, node) for node in _operands(part))
+            if known is None and any(told) and not any(asked):
                 if names_behind(program, function, part):
                     return ast.unparse(part)
             if any(self._is_other_entry(node) for node in _operands(part)):
@@ -54,6 +55,26 @@ class Related:
             if found and not behind.unknown and not found & self._asked:
                 return ast.unparse(part)
         return None
+
+    def _is_asked(self, program: Program, function: Function, node: ast.expr) -> bool:
+        """Tell whether an operand is asked for Apex, as it is written or by what all calls hand in for the parameter in it."""
+        if not self._tests.isdisjoint(_spelt(program, node)):
+            return True
+        names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+        root = names[0] if len(names) == 1 else None
+        seen: set[tuple[Function, str]] = set()
+        queue = [(function, root)]
+        for where, name in queue:
+            given = _handed(program, where, name) if name is not None else []
+            if root is None or not given:
+                return False
+            for giver, argument in given:
+                text = ast.unparse(_Put(root, argument).visit(copy.deepcopy(node)))
+                if text in self._tests or (giver, text) in seen:
+                    continue
+                seen.add((giver, text))
+                queue.append((giver, argument if isinstance(argument, ast.Name) else None))
+        return True
 
     def _is_other_entry(self, node: ast.expr) -> bool:
         """Tell whether a dictionary is asked for an entry, and none that switches Apex of what `amp.initialize` unpacks."""
@@ -128,6 +149,29 @@ def _jumped(program: Program, function: Function, node: ast.AST) -> Iterator[_Pl
         if point.kind is Kind.TEST and test in leaving and isinstance(test, ast.expr):
             if any(order.may_reach(point, target) for target in at):
                 yield function, test
+
+
+def _handed(program: Program, function: Function, name: ast.Name) -> list[_Place]:
+    """Return what all calls hand in for a parameter that nothing else is bound to; nothing where one is not seen."""
+    bound = list(function.module.scopes.bound(name))
+    if not bound or not all(isinstance(binding, ast.arg) for binding in bound):
+        return []
+    if name.id not in function.parameters.names:
+        return []
+    found = list(program.project.received(function, name.id, itself=True))
+    places = [(giver, given) for _, giver, given in found if given is not None]
+    return places if len(places) == len(found) else []
+
+
+class _Put(ast.NodeTransformer):
+    """Puts an expression in the place of the variable of that name."""
+
+    def __init__(self, name: ast.Name, instead: ast.expr) -> None:
+        self._name = name.id
+        self._instead = instead
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self._instead if node.id == self._name else node
 
 
 def names_behind(program: Program, function: Function, node: ast.expr) -> frozenset[str]:

@@ -26,6 +26,10 @@ def _of(case: str, **faults: list[tuple[str, str]]) -> Training:
 
 OF_FIXTURES = (
     _of(
+        "flags/level_by_another_name",
+        level_of_another_number=[("hparams.level", "hparams.seed")],
+    ),
+    _of(
         "flags/learner_for_each_fold",
         scaled_in_the_first_fold_alone=[
             (_MADE, _MADE.replace("self.half", "self.half and self.fold == 0"))
