@@ -11,6 +11,7 @@ from amp_migrate.check.apex.assumed import Initialize
 from amp_migrate.check.apex.multiplying import Multiplying
 from amp_migrate.check.casts.callables import Callables, spelled
 from amp_migrate.check.casts.computing.measures import LOSSES, is_loss, is_measure, is_widened
+from amp_migrate.check.casts.computing.widened import Widened
 from amp_migrate.check.casts.results import handed_back
 from amp_migrate.check.events.labels import Does, Labels
 from amp_migrate.facts.below import children
@@ -64,6 +65,7 @@ class Networks:
         self._found: dict[Function, set[str]] = {}
         self._forward: dict[Function, set[str]] = {}
         self._multiplying = Multiplying(program.project, every)
+        self._widened = Widened(program.project, program.training.losses)
 
     @cached_property
     def _groups(self) -> frozenset[int]:
@@ -272,7 +274,11 @@ class Networks:
     def _are_of_network(self, function: Function, arguments: list[ast.expr]) -> bool:
         """Tell whether an argument is what an initialized network gave, not made fp32 since."""
         losses = self._program.training.losses
-        given = (a for a in arguments if not is_widened(self._labels, function, a))
+        given = (
+            a
+            for a in arguments
+            if not is_widened(self._labels, function, a) and not self._widened(function, a)
+        )
         return any(self._are_running(losses.networks(function, a, cast=True)) for a in given)
 
 

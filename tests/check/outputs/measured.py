@@ -21,6 +21,7 @@ _NATIVE = {
 
 def _training(name: str, helper: str, cast: str, use: str) -> Training:
     """Return a training that measures what its network gives in a function: as it is, with casts, and how it is called."""
+    left = helper.replace("amp.disable_casts()", "torch.cuda.amp.autocast(enabled=False)")
     head = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n"
     begin = "\n\ndef main(loader):\n    model = nn.Linear(4, 4)\n    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
     before = (
@@ -32,7 +33,7 @@ def _training(name: str, helper: str, cast: str, use: str) -> Training:
         f"{head}{cast}{begin}    scaler = torch.cuda.amp.GradScaler()\n{_TRAIN.format(**_NATIVE)}"
         f"    with torch.no_grad(), torch.cuda.amp.autocast():\n        out = model(torch.ones(4, 4))\n{use}"
     )
-    faults = {"it is not cast": ((cast, helper),)}
+    faults = {"it is not cast": ((cast, left),)}
     return Training(name, {"main.py": before}, {"main.py": after}, faults)
 
 
@@ -97,6 +98,48 @@ class Scorer(nn.Module):
 _MISSED = "missed = self.criterion(out, torch.zeros(4, dtype=torch.long))"
 
 MEASURED = (
+    _training(
+        "a sum that is compared with another number than zero",
+        f"{_ENERGY}    return out.sum() > 5\n",
+        f"{_ENERGY}{_BLOCK}        return out.sum() > 5\n",
+        _CALLED,
+    ),
+    _training(
+        "a sum that is returned where it is not zero",
+        f"{_ENERGY}    return out.sum() or None\n",
+        f"{_ENERGY}{_BLOCK}        return out.sum() or None\n",
+        _CALLED,
+    ),
+    _training(
+        "a product of all that is compared with zero",
+        f"{_ENERGY}    return torch.prod(out) > 0\n",
+        f"{_ENERGY}{_BLOCK}        return torch.prod(out) > 0\n",
+        _CALLED,
+    ),
+    _training(
+        "a softmax of an exponential",
+        f"{_ENERGY}    return F.softmax(torch.exp(out), 1)\n",
+        f"{_ENERGY}{_BLOCK}        return F.softmax(torch.exp(out), 1)\n",
+        _CALLED,
+    ),
+    _training(
+        "a softmax of what is multiplied by an exponential",
+        f"{_ENERGY}    heat = torch.exp(torch.tensor(1.0))\n    return F.softmax(heat * out, 1)\n",
+        f"{_ENERGY}    heat = torch.exp(torch.tensor(1.0))\n{_BLOCK}        return F.softmax(heat * out, 1)\n",
+        _CALLED,
+    ),
+    _training(
+        "a softmax of an exponential on one of two ways",
+        f"{_ENERGY}    if len(out) > 2:\n        out = torch.exp(torch.ones(4, 4))\n    return F.softmax(out, 1)\n",
+        f"{_ENERGY}    if len(out) > 2:\n        out = torch.exp(torch.ones(4, 4))\n{_BLOCK}        return F.softmax(out, 1)\n",
+        _CALLED,
+    ),
+    _training(
+        "a softmax of an exponential without casts",
+        f"{_ENERGY}    with amp.disable_casts():\n        near = torch.exp(out)\n    return F.softmax(near, 1)\n",
+        f"{_ENERGY}    with torch.cuda.amp.autocast(enabled=False):\n        near = torch.exp(out)\n{_BLOCK}        return F.softmax(near, 1)\n",
+        _CALLED,
+    ),
     _training(
         "a criterion that a module has, by a method of its own",
         _SCORER.format(body=f"        {_MISSED}"),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from amp_migrate.check.apex.disabling import States
 from amp_migrate.check.apex.initialized import ON, Initialized
 from amp_migrate.check.casts.casting import Casting, Casts
+from amp_migrate.check.casts.computing.tested import is_only_tested
 from amp_migrate.check.casts.differing import UNCAST, differs, place, scales
 from amp_migrate.check.casts.networks import Networks
 from amp_migrate.check.events.claims import Claims
@@ -41,7 +42,7 @@ class Wide:
         wanted: dict[_At, States] = {}
         for function, start in starts.items():
             for node, states in _computing(apex, function, start):
-                if self._is_narrow(function, node):
+                if self._is_narrow(function, node) and not is_only_tested(function.module, node):
                     at = key(function), ast.unparse(node)
                     told = claims.uncast(place(at, node))
                     wanted[at] = wanted.get(at, frozenset()) | (states if not told else {None})
@@ -53,7 +54,8 @@ class Wide:
                 if isinstance(point.node, ast.Call | ast.BinOp):
                     at = key(function), ast.unparse(point.node)
                     off = wanted.get(at) == ON and native.at(function, point.node, begun[function])
-                    if off is Casts.OFF:
+                    tested = is_only_tested(function.module, point.node)
+                    if off is Casts.OFF and not tested:
                         yield differs(UNCAST, at, point.node)
 
     def _is_narrow(self, function: Function, node: ast.AST) -> bool:
