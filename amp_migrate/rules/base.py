@@ -25,6 +25,7 @@ from amp_migrate.project.programs import beside
 from amp_migrate.scaler.spelling import Spelling
 from amp_migrate.settings import Settings
 from amp_migrate.training.region import Region
+from amp_migrate.training.types.compiled import is_compiled
 
 
 class Safety(enum.Enum):
@@ -74,9 +75,10 @@ class Context:
     _evaluations: list[Region] | None = None
 
     def evaluations(self) -> list[Region]:
-        """Return the evaluation forwards of the unit that no training region holds."""
+        """Return the evaluation forwards of the unit that no training region holds, but for code that is compiled: O1 cast none there."""
         if self._evaluations is None:
-            self._evaluations = evaluations(self.unit)
+            project, found = self.unit.project, evaluations(self.unit)
+            self._evaluations = [r for r in found if not is_compiled(project, r.function)]
         return list(self._evaluations)
 
     def is_gone(self, node: ast.AST) -> bool:

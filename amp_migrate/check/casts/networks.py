@@ -31,6 +31,7 @@ from amp_migrate.training.forwards.classes import run_given
 from amp_migrate.training.forwards.forwards import is_housekeeping
 from amp_migrate.training.forwards.holders import copied_by, holders
 from amp_migrate.training.forwards.indifferent import only_looks_up
+from amp_migrate.training.types.compiled import is_compiled
 from amp_migrate.training.types.factors import factors
 from amp_migrate.training.types.settled import RETYPES
 
@@ -147,6 +148,8 @@ class Networks:
 
     def _runs(self, function: Function) -> Iterator[ast.Call]:
         module = function.module
+        if is_compiled(self._project, function):
+            return
         for call in self._program.graph(function).calls:
             casts = self._is_forward(module, call) or self._measures(function, call)
             if casts or self._halves(function, call):

@@ -16,6 +16,7 @@ from amp_migrate.check.events.claims import Claims
 from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.project import Function
+from amp_migrate.training.types.compiled import is_compiled
 from amp_migrate.training.types.known import types_of
 from amp_migrate.training.types.wide import computed
 
@@ -61,6 +62,8 @@ class Wide:
     def _is_narrow(self, function: Function, node: ast.AST) -> bool:
         """Tell whether a node computes in fp32 of what a network gave."""
         training, project = self.old.program.training, self.old.project
+        if is_compiled(project, function):
+            return False
         types = types_of(project, training.losses)
         given = computed(project, function.module, node)
         found = (
