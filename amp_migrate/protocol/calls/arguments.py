@@ -44,7 +44,7 @@ class Arguments:
             for site in self._project.calls_of(function):
                 given = self.given(site.call, function)
                 handed = [given.get(name) for name in found[function]]
-                names = {node.id for node in handed if isinstance(node, ast.Name)}
+                names = {node.id for node in handed if is_variable(node, self._project)}
                 more = names & set(site.function.parameters.names)
                 if not more <= found.setdefault(site.function, set()):
                     found[site.function] |= more
@@ -59,8 +59,13 @@ def is_variable(node: ast.AST | None, project: Project) -> TypeGuard[ast.Name]:
     return not isinstance(project.module_of(node).scopes.owner(node), _COMPREHENSIONS)
 
 
+def known_value(known: Assumption, term: Term) -> object:
+    """Return what a term is known to be; None where it is not."""
+    found = known.get(term)
+    return found.value if isinstance(found, Known) else None
+
+
 def numbers(known: Assumption, term: Term) -> frozenset[int] | None:
     """Return the numbers that a term is known to be; None where it is not."""
-    stated = known.get(term)
-    found = stated.value if isinstance(stated, Known) else None
+    found = known_value(known, term)
     return frozenset(found) if isinstance(found, tuple) else None

@@ -11,8 +11,8 @@ from amp_migrate.flow.assumption import Assumption, Known
 from amp_migrate.flow.terms import Term, term_of_name
 from amp_migrate.project import Function
 from amp_migrate.project.once import once
-from amp_migrate.protocol.calls.arguments import Arguments, is_variable, numbers
-from amp_migrate.protocol.calls.networks import Run
+from amp_migrate.protocol.calls.arguments import Arguments, is_variable, known_value, numbers
+from amp_migrate.protocol.calls.networks import Networks
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.contexts import is_off
 from amp_migrate.training.events import Event
@@ -25,7 +25,7 @@ class Handed:
         self._program = program
         self._project = program.project
         self._arguments = Arguments(program)
-        self.run = Run(program, self._arguments)
+        self.run = Networks(program, self._arguments)
 
     def on(
         self, call: ast.Call, callee: Function, known: Assumption
@@ -56,7 +56,9 @@ class Handed:
                 given = self.given(call, callee).get(name)
                 if given is None:
                     continue
-                stated = numbers(known, spelt(given.id)) if isinstance(given, ast.Name) else None
+                stated = None
+                if is_variable(given, self._project):
+                    stated = numbers(known, spelt(given.id))
                 stated = found(given) if stated is None else stated
                 if stated is not None:
                     yield spelt(name), Known(tuple(sorted(stated)))
@@ -85,8 +87,7 @@ class Handed:
 
     def held(self, name: str, known: Assumption) -> int | None:
         """Return the number of the optimizer that a parameter is, where the call says it."""
-        stated = known.get(optimizer_of(name))
-        found = stated.value if isinstance(stated, Known) else None
+        found = known_value(known, optimizer_of(name))
         return found if isinstance(found, int) else None
 
     def reached(self, loss: str, known: Assumption) -> frozenset[int] | None:
@@ -129,9 +130,11 @@ class Handed:
         objects = self._program.training.objects
         module = self._project.module_of(call)
         for name, given in self.given(call, callee).items():
-            stated = known.get(optimizer_of(given.id)) if isinstance(given, ast.Name) else None
-            if isinstance(stated, Known) and isinstance(stated.value, int):
-                yield name, stated.value
+            number = None
+            if is_variable(given, self._project):
+                number = self.held(given.id, known)
+            if number is not None:
+                yield name, number
             elif isinstance(given, ast.Name | ast.Attribute | ast.Subscript):
                 numbers = objects.optimizers_of(module, given)
                 if len(numbers) == 1:

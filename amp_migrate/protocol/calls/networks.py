@@ -6,37 +6,30 @@ import ast
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import NamedTuple
 
 from amp_migrate.facts.closure import closure
 from amp_migrate.flow.assumption import Assumption, Known
 from amp_migrate.flow.terms import Term, term_of_name
 from amp_migrate.project import Function
-from amp_migrate.protocol.calls.arguments import Arguments, is_variable
+from amp_migrate.protocol.calls.arguments import Arguments, is_variable, known_value
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.beliefs import RUNS_FORWARD
 from amp_migrate.training.events import Event, Kind
+from amp_migrate.training.forwards.handed import Run
 from amp_migrate.training.named import Groups
 
 RUNS = (Kind.FORWARD, Kind.SHARED)
 _Parameter = tuple[Function, str]
 
 
-class Network(NamedTuple):
-    """The names that may hold a network, or one that shares its weights, and those of which it may be a part."""
-
-    networks: Groups
-    within: Groups
-
-
-class Run:
+class Networks:
     """Facts about parameters: the names that may hold the network that one is, as each call says."""
 
     def __init__(self, program: Program, arguments: Arguments) -> None:
         self._program = program
         self._project = program.project
         self._arguments = arguments
-        self._found: dict[ast.expr, Network] = {}
+        self._found: dict[ast.expr, Run] = {}
 
     def on(
         self, call: ast.Call, callee: Function, known: Assumption
@@ -46,7 +39,7 @@ class Run:
             given = self._arguments.given(call, callee).get(name)
             if given is None:
                 continue
-            stated = _stated(known, given.id) if isinstance(given, ast.Name) else None
+            stated = _stated(known, given.id) if is_variable(given, self._project) else None
             network = self.network(given) if stated is None else stated
             if any(network):
                 yield _run(name), Known(network)
@@ -90,16 +83,17 @@ class Run:
         return self._arguments.parameters(self._name)
 
     @cached_property
-    def _told(self) -> Mapping[Function, Mapping[str, Collection[Network]]]:
+    def _told(self) -> Mapping[Function, Mapping[str, Collection[Run]]]:
         """The parameters for which calls give different networks, or that are handed on to those, with what they may be."""
-        found: dict[_Parameter, set[Network]] = {}
+        found: dict[_Parameter, set[Run]] = {}
         above: dict[_Parameter, set[_Parameter]] = {}
         for function, names in self._parameters.items():
             for name in names:
-                here = found[function, name] = set[Network]()
+                here = found[function, name] = set[Run]()
                 above[function, name] = set()
                 for site, given in self._given(function, name):
-                    if isinstance(given, ast.Name) and given.id in self._parameters.get(site, ()):
+                    held = self._parameters.get(site, ())
+                    if is_variable(given, self._project) and given.id in held:
                         above[function, name].add((site, given.id))
                     else:
                         here.add(self.network(given))
@@ -108,7 +102,7 @@ class Run:
             for one in found
         }
         differing = [one for one, networks in whole.items() if len(networks) > 1]
-        told: dict[Function, dict[str, set[Network]]] = {}
+        told: dict[Function, dict[str, set[Run]]] = {}
         for function, name in closure(differing, above.__getitem__):
             told.setdefault(function, {})[name] = whole[function, name]
         return told
@@ -119,13 +113,13 @@ class Run:
             if given is not None:
                 yield self._project.holder(given), given
 
-    def network(self, given: ast.expr) -> Network:
+    def network(self, given: ast.expr) -> Run:
         """Return what a call gives: the names that may hold it, with those that share weights with it, and of what it is a part."""
         if given not in self._found:
             self._found[given] = self._network(given)
         return self._found[given]
 
-    def _network(self, given: ast.expr) -> Network:
+    def _network(self, given: ast.expr) -> Run:
         module, training = self._project.module_of(given), self._program.training
         run = training.sharing.given(self._project.holder(given), given)
         networks = training.objects.groups(module, given) | run.networks
@@ -133,7 +127,7 @@ class Run:
             meanings = self._project.meanings(module, given)
             if given.attr in RUNS_FORWARD or any(isinstance(m, Function) for m in meanings):
                 networks |= training.objects.groups(module, given.value)
-        return Network(networks, run.within - networks)
+        return Run(networks, run.within - networks)
 
     def _name(self, event: Event) -> str | None:
         """Return the variable of a function that holds the network of a forward."""
@@ -147,16 +141,16 @@ class Run:
         return self._program.calls.body(self._project.module_of(node), node)
 
 
-def _of(event: Event, network: Network) -> Event:
+def _of(event: Event, network: Run) -> Event:
     """Return an event of a parameter that is a network: it is what that would be by its own name."""
     trained = event.networks | event.within
     networks = network.networks & trained
     return replace(event, networks=networks, within=(network.within & trained) - networks)
 
 
-def _stated(known: Assumption, name: str) -> Network | None:
-    stated = known.get(_run(name))
-    return stated.value if isinstance(stated, Known) and isinstance(stated.value, Network) else None
+def _stated(known: Assumption, name: str) -> Run | None:
+    found = known_value(known, _run(name))
+    return found if isinstance(found, Run) else None
 
 
 def _run(name: str) -> Term:

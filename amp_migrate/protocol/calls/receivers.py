@@ -11,6 +11,7 @@ from amp_migrate.facts.closure import Gathered
 from amp_migrate.facts.paths import is_super
 from amp_migrate.flow.assumption import Assumption
 from amp_migrate.project import Class, Function, Module
+from amp_migrate.protocol.calls.arguments import is_variable
 from amp_migrate.protocol.calls.handed import handed_of
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.named import Groups
@@ -62,7 +63,7 @@ class Receivers:
         if names is None:
             return None
         groups, own = names
-        if isinstance(receiver, ast.Name):
+        if is_variable(receiver, self._project):
             groups = self._handed.named(receiver.id, known) or groups
         return Object(groups, around if own and _depth(around) < _DEEPEST else None)
 

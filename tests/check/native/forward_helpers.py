@@ -110,25 +110,38 @@ def _training(first: str, then: str) -> Training:
     )
 
 
-_SHADOWED = (
+_OTHERS = (
+    "sum(network(x) for network in others)",
+    "sum([scaled(network, x) for network in others])",
+    "sum(map(lambda network: network(x), others))",
+    "sum(map(lambda network: scaled(network, x), others))",
+)
+_LAYERS = (
     (
-        "def run(network, x, scale=1.0):\n    return network(x * scale)",
-        "def run(network, x, others):\n    return network(x) + sum(network(x) for network in others)",
+        "self.body = nn.Linear(4, 8)",
+        "self.layers = nn.ModuleList([nn.Linear(4, 8), nn.Linear(8, 8)])",
     ),
-    ("run(network, x, scale=0.5)", "run(network, x, [])"),
-    (_GIVEN, "before = run(self.other, x, [self.net])"),
-    (_NOW, "now = run(self.net, x, [])"),
+    (
+        "return self.head(self.body(x).relu())",
+        "for layer in self.layers:\n            x = layer(x)\n        return self.head(x.relu())",
+    ),
+    ("part = self.net.body", "part = self.net.layers"),
 )
 
 
-def _shadowed() -> Training:
+def _shadowed(others: str, edits: tuple[tuple[str, str], ...]) -> Training:
     before, after = _BEFORE, _AFTER.replace(_BLOCK, _CLEARED)
-    for old, new in _SHADOWED:
+    for old, new in (
+        ("def run(network, x, scale=1.0):", "def run(network, x, others=(), scale=1.0):"),
+        ("return network(x * scale)", f"return network(x * scale) + {others}"),
+        (_GIVEN, "before = run(self.other, x, [self.net])"),
+        *edits,
+    ):
         assert old in before
         before, after = before.replace(old, new), after.replace(old, new)
     fault = ("        torch.clear_autocast_cache()\n", "")
     return Training(
-        "a variable of a comprehension has the name of the parameter",
+        f"a variable has the name of the parameter in {others}, {len(edits)} edits",
         {"main.py": before},
         {"main.py": after},
         {"the copies without gradients are kept": (fault,)},
@@ -136,7 +149,7 @@ def _shadowed() -> Training:
 
 
 FORWARD_HELPERS = (
-    _shadowed(),
+    *(_shadowed(others, edits) for others in _OTHERS for edits in ((), _LAYERS)),
     Training("a helper runs two networks", {"main.py": _BEFORE}, {"main.py": _AFTER}, {}),
     *(_training(first, then) for first in _FIRST for then in _THEN),
 )
