@@ -15,31 +15,30 @@ from amp_migrate.training.region import Region
 
 def called_inside(unit: Unit, region: Region, taken: AbstractSet[ast.AST]) -> bool:
     """Tell whether every call of the function of a region stands in nodes that are cast already, or runs in such alone."""
-    return _is_inside(unit, region.function, taken, frozenset())
+    seen = {region.function}
+    queue = [region.function]
+    while queue:
+        around = _around(unit, queue.pop(), taken)
+        if around is None or not all(_is_in_sight(unit, holder) for holder in around - seen):
+            return False
+        queue += around - seen
+        seen |= around
+    return True
 
 
-def _is_inside(
-    unit: Unit, function: Function, taken: AbstractSet[ast.AST], above: frozenset[Function]
-) -> bool:
+def _around(unit: Unit, function: Function, taken: AbstractSet[ast.AST]) -> set[Function] | None:
+    """Return the functions with calls of another one that are not cast where they stand; None where nothing calls it."""
     calls = [
         *running_one(unit.project, function),
         *program_of(unit.project).calls.sites(function),
     ]
-    return bool(calls) and all(
-        call in taken
-        or in_autocast(unit.project, holder.module, call)
-        or _runs_inside(unit, holder, taken, above | {function})
+    if not calls:
+        return None
+    return {
+        holder
         for holder, call in calls
-    )
-
-
-def _runs_inside(
-    unit: Unit, function: Function, taken: AbstractSet[ast.AST], above: frozenset[Function]
-) -> bool:
-    """Tell whether a function runs in such nodes alone, whatever calls it."""
-    if function in above:
-        return True
-    return _is_in_sight(unit, function) and _is_inside(unit, function, taken, above)
+        if call not in taken and not in_autocast(unit.project, holder.module, call)
+    }
 
 
 def _is_in_sight(unit: Unit, function: Function) -> bool:
