@@ -53,12 +53,10 @@ class Native:
         was = before.spread(entries, inside_networks=True)
         now = after.spread(same(self.new, entries), inside_networks=True)
         for function, outside in was.items():
-            had = self._named(self.old, function)
-            cast = {
-                call
-                for call in had
-                if before.enabled.runs(function, call) and _casts(before, function, outside, call)
-            }
+            calls = self.old.program.graph(function).calls
+            may = {c for c in calls if _casts(before, function, outside, c)}
+            had = self._named(self.old, function) if may else []
+            cast = {c for c in had if c in may and before.enabled.runs(function, c)}
             for other in same(self.new, [function]) if cast else ():
                 outer = now.get(other, frozenset())
                 has = self._named(self.new, other)
@@ -99,10 +97,11 @@ class Native:
             return
         before = Casting(self.old.program, Facts())
         for function in before.spread(entries, inside_networks=True):
-            for call in self._named(self.old, function):
+            calls = self.old.program.graph(function).calls
+            off = {c for c in calls if any(map(is_false, _asked(self.old, function, c)[:1]))}
+            for call in self._named(self.old, function) if off else ():
                 at = where(function, call)
-                off = any(map(is_false, _asked(self.old, function, call)[:1]))
-                if off and not claims.uncast(place(at, call)):
+                if call in off and not claims.uncast(place(at, call)):
                     yield differs(UNCAST, at, call)
 
     def asks_its_own(self, native: Casting, function: Function, call: ast.Call) -> bool:
