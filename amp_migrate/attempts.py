@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,6 @@ from amp_migrate.project.once import forget
 from amp_migrate.project.programs import running
 from amp_migrate.project.reach import coming_to
 from amp_migrate.protocol.faults import Place
-from amp_migrate.settings import Settings
 
 if TYPE_CHECKING:
     from amp_migrate.check.training import Judge, Judgement
@@ -32,7 +31,7 @@ class Attempts:
 
     `read` keeps the last project of texts that passed the check, and what it refused: a second run over the new texts
     reads them again, and refuses what is no other edit of the same file. `beyond` gives the sources with what imports
-    files that change.
+    files that change. What a plan makes is not checked where it does not stay, as other texts are planned next.
     """
 
     def __init__(
@@ -40,16 +39,17 @@ class Attempts:
         planner: Planner,
         trees: dict[str, Tree],
         outcomes: dict[str, Outcome],
-        settings: Settings,
         read: Read,
         beyond: Beyond,
+        stays: Callable[[Plan], bool],
     ) -> None:
         self._planner = planner
         self._trees = trees
         self._outcomes = outcomes
-        self._settings = settings
+        self._settings = planner.settings
         self._read = read
         self._beyond = beyond
+        self._stays = stays
         self._before = dict(read.refused)
         self._refused: dict[object, Refusal] = {}
         self._texts: dict[tuple[str, tuple[Edit, ...]], str | Refusal] = {}
@@ -67,12 +67,15 @@ class Attempts:
             if (sources := self._beyond(plan.paths())) is not None:
                 raise Unread(sources)
             failures = self._apply(plan) or self._lost() or self._refused_before()
+            if not failures and not self._stays(plan):
+                return plan, units, None
             judgement = None if failures else self._judgement(plan)
             if judgement is not None:
                 failures = self._untrue(judgement)
                 self._keep(judgement.project, passed=not failures)
             if not failures:
                 self._doubt(judgement)
+                self._planner.remark(plan, self._refused)
                 return plan, units, judgement
             self._planner.refuse(failures, self._refused)
             judgement = None

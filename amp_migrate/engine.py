@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,15 +17,8 @@ from amp_migrate.settings import Settings
 from amp_migrate.source.file import Source
 
 if TYPE_CHECKING:
-    from amp_migrate.check.training import Judgement
     from amp_migrate.older.describe import OlderInterfaces
-    from amp_migrate.plain.spell import Use
-    from amp_migrate.plan.unit_summary import UnitSummary
     from amp_migrate.project import Project
-
-
-_SPELT = frozenset({"AMP118", "AMP208"})  # the rules that tell of what was spelt out
-_STAY = frozenset({"AMP106"})  # the rule of clips that stay where AMP208 may move them
 
 
 def migrate(
@@ -156,14 +149,16 @@ def _migrated(
     read: Read,
     beyond: Beyond,
 ) -> Result:
+    from amp_migrate.plan.planner import Planner
+    from amp_migrate.spelt_out import last_plan
+
     older = _older(parsed, settings, known)
     known = older.project if older is not None else known
     while True:
         trees = older.trees() if older is not None else parsed
         same = all(trees[path] is tree for path, tree in parsed.items())
-        plan, units, judgement = _spelt(
-            trees, outcomes, settings, notes, known if same else None, read, beyond
-        )
+        first = Planner(trees, settings, notes, known if same else None, elsewhere=read.elsewhere)
+        plan, units, judgement = last_plan(first, trees, outcomes, read, beyond)
         if older is None or not older.leave(
             plan.findings(), {o.path: o.after for o in outcomes.values()}
         ):
@@ -188,59 +183,6 @@ def _older(
     from amp_migrate.older.describe import OlderInterfaces
 
     return OlderInterfaces(parsed, settings, known)
-
-
-def _spelt(
-    parsed: dict[str, Tree],
-    outcomes: dict[str, Outcome],
-    settings: Settings,
-    notes: bool,
-    known: Project | None,
-    read: Read,
-    beyond: Beyond,
-) -> tuple[Plan, list[UnitSummary], Judgement | None]:
-    """Plan and rewrite some files with Apex spelt out in them as far as what comes of it is migrated."""
-    from amp_migrate.attempts import Attempts
-    from amp_migrate.plain.spell import left_as_it_was
-    from amp_migrate.plan.model import Status
-    from amp_migrate.plan.planner import Planner
-
-    first = Planner(parsed, settings, notes, known, elsewhere=read.elsewhere)
-    late = first.late()
-    without = set(late)
-    while True:
-        trees = {**parsed, **first.spelt_out(without)}
-        spelt = any(trees[path] is not tree for path, tree in parsed.items())
-        planner = Planner(trees, settings, notes, elsewhere=read.elsewhere) if spelt else first
-        plan, units, judgement = Attempts(planner, trees, outcomes, settings, read, beyond).last()
-        moves = late if settings.enabled("AMP208") else set()
-        stuck = (
-            f.path
-            for f in plan.findings()
-            if f.status is Status.LEFT or (f.code in _STAY and (f.path, *f.span[:2]) in moves)
-        )
-        if late and (more := _in_programs(first.project, late, stuck)):
-            without -= more
-            late -= more
-            continue
-        changed = [path for path, outcome in outcomes.items() if outcome.after is not None]
-        done = {
-            (f.path, *f.span[:2])
-            for f in plan.findings()
-            if f.code in _SPELT or (f.code == "AMP101" and f.status is Status.MIGRATED)
-        }
-        left = left_as_it_was(trees, changed, done) if spelt else set()
-        if not left:
-            return plan, units, judgement
-        without |= left
-
-
-def _in_programs(project: Project, uses: set[Use], paths: Iterable[str]) -> set[Use]:
-    """Return the uses in the programs that some files belong to."""
-    from amp_migrate.project.programs import number_of
-
-    numbers = {number_of(project, path) for path in paths}
-    return {use for use in uses if number_of(project, use[0]) in numbers}
 
 
 def _parse(

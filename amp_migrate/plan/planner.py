@@ -51,8 +51,9 @@ class Planner:
         *,
         elsewhere: bool = False,
     ) -> None:
+        self.settings = settings
         self._notes = notes
-        self._settings = settings
+        self._elsewhere = elsewhere
         self._trees = trees
         self._known = known
         self._spelling = Spelling(settings.api == "torch.amp", dtype=settings.dtype)
@@ -65,6 +66,10 @@ class Planner:
         self._units = units(self._index) if self._index else []
         self._owners: dict[str, dict[int, set[int]]] = {}
         self._remarks = Remarks(trees, lambda: self.project, is_read=bool(self._units))
+
+    def of(self, trees: Mapping[str, Tree]) -> Planner:
+        """Return one that plans other texts of the files in the same way."""
+        return Planner(trees, self.settings, self._notes, elsewhere=self._elsewhere)
 
     @cached_property
     def project(self) -> Project:
@@ -92,21 +97,30 @@ class Planner:
         summaries: list[UnitSummary] = []
         if self._index is not None:
             self._plan_apex(plan, summaries, refused)
-        for path, tree in self._trees.items():
-            if path not in refused and not self._settings.only_fixes:
-                plan.decisions += self._native(path, tree, plan)
+        if self._respells and self.settings.enabled("AMP401"):
+            for path, tree in self._among(refused):
+                planned = list(plan.edits(path))
+                plan.decisions += upgrade(tree, planned, self._trees.values())
         return plan, summaries
 
-    def _native(self, path: str, tree: Tree, plan: Plan) -> list[Decision]:
-        """Decide about code that uses native AMP already: its spelling, and remarks where nothing else changes."""
-        planned = list(plan.edits(path))
-        if self._spelling.torch_amp and self._settings.respell:
-            if not self._settings.enabled("AMP401"):
-                return []
-            return upgrade(tree, planned, self._trees.values())
-        if planned or not self._notes or uses_apex(tree):
+    def remark(self, plan: Plan, refused: Collection[object]) -> None:
+        """Add to a plan what is said of code that uses native AMP already, in files that nothing else changes."""
+        if self._respells or not self._notes:
+            return
+        changed = set(plan.paths())
+        for path, tree in self._among(refused):
+            if path not in changed and not uses_apex(tree):
+                plan.decisions += self._remarks.of(path, self.settings)
+
+    @property
+    def _respells(self) -> bool:
+        return self._spelling.torch_amp and self.settings.respell
+
+    def _among(self, refused: Collection[object]) -> list[tuple[str, Tree]]:
+        """Return the files whose native code is looked at."""
+        if self.settings.only_fixes:
             return []
-        return self._remarks.of(path, self._settings)
+        return [(path, tree) for path, tree in self._trees.items() if path not in refused]
 
     def _plan_apex(
         self, plan: Plan, summaries: list[UnitSummary], refused: dict[object, Refusal]
@@ -129,7 +143,7 @@ class Planner:
                         lines = self._owners.setdefault(path, {}).setdefault(number, set())
                         lines.update(edited_lines(edit))
             summaries.append(summary(found, decisions, reason))
-        if self._settings.only_fixes:
+        if self.settings.only_fixes:
             return
         done = Done(
             self._of_units(),
@@ -140,9 +154,9 @@ class Planner:
             set(self._owners),
             holding(plan.decisions),
         )
-        files = Files(self._index, self._settings, self._spelling, done)
+        files = Files(self._index, self.settings, self._spelling, done)
         for module in self._index.project.modules.values():
-            if self._settings.migrates or module not in self._of_units():
+            if self.settings.migrates or module not in self._of_units():
                 plan.decisions += files.decided(module, refused.get(module.path))
         plan.decisions = shared(self._index.project, plan.decisions)
         plan.decisions += self._strangers(handled)
@@ -159,7 +173,7 @@ class Planner:
             units = [answer.sites for answer in answers]
             units[first] = [*units[first], *units.pop(second)]
             answers = deciding.answers(units, {})
-        if not self._settings.migrates:
+        if not self.settings.migrates:
             answers = [deciding.corrections(answer) for answer in answers]
         elif any(answer.gone is None for answer in answers):
             answers = self._unless_dual(deciding, answers)
@@ -168,7 +182,7 @@ class Planner:
 
     def _strangers(self, handled: set[Site]) -> list[Decision]:
         """Return the findings of what looks like Apex and nothing ties to it, or only what it is called on."""
-        if self._index is None or not self._settings.enabled(amp308_unknown_amp.RULE.code):
+        if self._index is None or not self.settings.enabled(amp308_unknown_amp.RULE.code):
             return []
         rest = (site for site in self._index.sites if site not in handled)
         found = [*report(self._index.strangers), *beside_left(rest)]
