@@ -62,8 +62,9 @@ def casts_again(sheet: Sheet, call: ast.Call, handles: Groups, found: Found) -> 
 
 
 def _is_read(found: Found, handles: Groups) -> bool:
+    near = found.onward(handles)
     return any(
-        found.groups(module, node) & handles
+        near.reaches(module, node) and found.groups(module, node) & handles
         for module in found.project.modules.values()
         for node in module.tree.nodes(ast.Name, ast.Attribute)
         if isinstance(node.ctx, ast.Load)

@@ -14,6 +14,7 @@ from amp_migrate.protocol.code.program import program_of
 from amp_migrate.rules.guards.kept import FP16_UTILS
 from amp_migrate.training.bindings import bases, bound_value
 from amp_migrate.training.optimizers import Optimizer, Optimizers
+from amp_migrate.values.links.onward import Onward
 from amp_migrate.values.values import Values
 
 _FP16 = "apex.fp16_utils"
@@ -44,6 +45,10 @@ class Found:
     def groups(self, module: Module, node: ast.expr) -> Groups:
         """Return the names that may hold the object of an expression, and those of what makes it anew for each call."""
         return self._values.lineage(module, node)
+
+    def onward(self, groups: Groups) -> Onward:
+        """Return what tells, quickly, whether objects of some names can flow to an expression."""
+        return self._values.onward(groups, items=True)
 
     def group(self, module: Module, node: ast.expr) -> Groups:
         """Return the name of what an expression gives by itself; none where it has no name."""
