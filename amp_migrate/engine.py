@@ -149,8 +149,8 @@ def _migrated(
     read: Read,
     beyond: Beyond,
 ) -> Result:
+    from amp_migrate.attempts.spelt_out import last_plan
     from amp_migrate.plan.planner import Planner
-    from amp_migrate.spelt_out import last_plan
 
     older = _older(parsed, settings, known)
     known = older.project if older is not None else known

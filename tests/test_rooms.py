@@ -85,6 +85,10 @@ BELOW = {
         *("engine", "outcome", "output", "run"),
     },
     "rewrite": {"source", "plan.model"},
+    "attempts": {
+        *(*READS, "protocol", "plan", "plan.model", "plain", "rules"),
+        *("check", "check.events", "rewrite", "source", "outcome", "processes"),
+    },
     "dependencies": {"facts", "plan.model", "report", "settings", "source"},
     "output": {"", "plan.model", "report", "rules", "settings", "source", "words"},
     "equivalence": {"", "stopping", "words"},

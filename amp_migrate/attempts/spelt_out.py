@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from amp_migrate.attempts import Attempts
+from amp_migrate.attempts.attempts import Attempts
 from amp_migrate.facts.tree import Tree
 from amp_migrate.outcome import Beyond, Outcome, Read
 from amp_migrate.plain.spell import Use, left_as_it_was
