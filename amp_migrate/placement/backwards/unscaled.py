@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 
 from amp_migrate.apex.sites import Kind
 from amp_migrate.facts.below import every, with_parts
@@ -88,11 +89,25 @@ def _runs_beside(unit: Unit, backward: Backward) -> bool:
     """Tell whether scaled backward passes run where one does: in its function, or in one that calls that, maybe by another call."""
     scaling = {other.function for other in unit.backwards if other.scaled}
     above = upwards(unit.project, backward.function)
-    return not scaling.isdisjoint(above) or any(
-        runs_one(unit.project, call, scaling)
-        for function in above
-        for call in function.calls
-        if not runs_one(unit.project, call, {backward.function})
+    return (
+        not scaling.isdisjoint(above)
+        or any(
+            runs_one(unit.project, call, scaling)
+            for function in above
+            for call in function.calls
+            if not runs_one(unit.project, call, {backward.function})
+        )
+        or _overrides(unit, backward.function, scaling)
+    )
+
+
+def _overrides(unit: Unit, function: Function, scaling: AbstractSet[Function]) -> bool:
+    """Tell whether a method stands in for a scaled one of a class whose method initializes AMP for its objects as well."""
+    above = function.cls.mro() if function.cls is not None else []
+    overridden = {cls.methods.get(function.name) for cls in above} & scaling
+    return bool(overridden) and any(
+        site.function.cls in above[1:] and above[0].method(site.function.name) is site.function
+        for site in unit.of(Kind.INITIALIZE)
     )
 
 
