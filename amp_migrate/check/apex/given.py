@@ -15,6 +15,8 @@ from amp_migrate.training.origins.meant import meant
 from amp_migrate.values.unwritten import is_out_of_sight
 
 _DEFAULT_LEVEL = "O1"
+SWITCHES: dict[str, str | bool] = {"enabled": True, "opt_level": _DEFAULT_LEVEL}
+"""What switches Apex on, and how, with what holds where nothing is given."""
 POSITIONS = {"loss_scale": 8, "min_loss_scale": 12, "max_loss_scale": 13}
 
 
@@ -122,8 +124,10 @@ def given(module: Module, call: ast.Call, name: str, place: int) -> ast.expr | N
     return found
 
 
-def asked(project: Project, module: Module, call: ast.Call) -> ast.expr | None:
-    """Return what asks the one dictionary that a call unpacks for the opt_level, where no file writes it out."""
+def asked(
+    project: Project, module: Module, call: ast.Call, name: str = "opt_level"
+) -> ast.Call | None:
+    """Return what asks the one dictionary that a call unpacks for what Apex goes by, where no file writes it out."""
     found = [keyword.value for keyword in call.keywords if keyword.arg is None]
     if len(found) != 1 or not is_out_of_sight(
         project.values, project.modules.values(), module, found[0]
@@ -132,7 +136,8 @@ def asked(project: Project, module: Module, call: ast.Call) -> ast.expr | None:
     if any(True for part in outward(found[0]) for _ in _held(project, module, part, None, set())):
         return None
     get = ast.Attribute(found[0], "get", ast.Load())
-    return ast.Call(get, [ast.Constant("opt_level"), ast.Constant("O1")], [])
+    default = [ast.Constant(SWITCHES[name])] if name in SWITCHES else []
+    return ast.Call(get, [ast.Constant(name), *default], [])
 
 
 def _written(module: Module, options: ast.Name, key: str) -> ast.expr | None:

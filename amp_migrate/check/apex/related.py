@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 from amp_migrate.check.apex.assumed import Initialize, guards
-from amp_migrate.facts.constants import is_false, string
+from amp_migrate.check.apex.flags.behind import Behind, jumped, names_behind
+from amp_migrate.check.apex.given import SWITCHES
+from amp_migrate.facts.constants import is_false, number, string
 from amp_migrate.facts.paths import tail
-from amp_migrate.flow.cfg.points import Kind
 from amp_migrate.project import Function
 from amp_migrate.project.reach import upwards
 from amp_migrate.protocol.code.program import Program
-from amp_migrate.training.bindings import returned, values_of
 
 _Place = tuple[Function, ast.expr]
 _TRAINED = ("models", "optimizers")
-_SWITCHES = {"enabled": True, "opt_level": "O1"}
-_JUMPS = ast.Return | ast.Raise | ast.Break | ast.Continue
 
 
 class Related:
@@ -49,8 +47,10 @@ class Related:
                     return ast.unparse(part)
             if any(self._is_other_entry(node) for node in _operands(part)):
                 return ast.unparse(part)
+            if known is None and self._is_compared_otherwise(part):
+                return ast.unparse(part)
         for part in parts:
-            behind = _Behind(program)
+            behind = Behind(program, by_entry=True)
             found = behind.names([(function, part)])
             if found and not behind.unknown and not found & self._asked:
                 return ast.unparse(part)
@@ -83,9 +83,25 @@ class Related:
         if node.func.attr != "get" or not node.args or not self._unpacked:
             return False
         held, text = ast.unparse(node.func.value), ast.unparse(node)
-        known = {f"{held}.get({key!r}, {value!r})" for key, value in _SWITCHES.items()}
+        known = {f"{held}.get({key!r}, {value!r})" for key, value in SWITCHES.items()}
         of_it = held in self._unpacked
-        return text not in known if of_it else string(node.args[0]) in _SWITCHES
+        return text not in known if of_it else string(node.args[0]) in SWITCHES
+
+    def _is_compared_otherwise(self, part: ast.expr) -> bool:
+        """Tell whether what Apex was asked by is compared with something else than it was there."""
+        if isinstance(part, ast.UnaryOp):
+            return self._is_compared_otherwise(part.operand)
+        asked = isinstance(part, ast.Compare) and ast.unparse(part.left) in self._compared
+        return asked and ast.unparse(part) not in self._tests
+
+    @cached_property
+    def _compared(self) -> frozenset[str]:
+        """What is held against numbers there."""
+        parts = (part for _, node in self._places for part in ast.walk(node))
+        tests = (part for part in parts if isinstance(part, ast.Compare))
+        return frozenset(
+            ast.unparse(t.left) for t in tests if all(number(c) is not None for c in t.comparators)
+        )
 
     @cached_property
     def _unpacked(self) -> frozenset[str]:
@@ -96,7 +112,8 @@ class Related:
     @cached_property
     def _asked(self) -> frozenset[str]:
         """The names behind what decides whether Apex is initialized, and how."""
-        return _Behind(self._program).names(self._places)
+        entries = SWITCHES if self._unpacked else ()
+        return Behind(self._program).names(self._places).union(entries)
 
     @cached_property
     def _tests(self) -> frozenset[str]:
@@ -106,7 +123,11 @@ class Related:
         guarding = (t for m, c in scaling for t, _ in guards(project.function_of(m, c), c))
         nodes = [*(node for _, node in self._places), *guarding, *self._kept_under]
         parts = (part for node in nodes for part in ast.walk(node))
-        return frozenset(ast.unparse(part) for part in parts if isinstance(part, ast.expr))
+        texts = [ast.unparse(part) for part in parts if isinstance(part, ast.expr)]
+        for held in self._unpacked:
+            texts += [f"{held}[{key!r}]" for key in SWITCHES]
+            texts += [f"{held}.get({key!r}, {value!r})" for key, value in SWITCHES.items()]
+        return frozenset(texts)
 
     @property
     def _kept_under(self) -> Iterator[ast.expr]:
@@ -116,7 +137,7 @@ class Related:
             if (project.external(module, value) or "").partition(".")[0] == "apex":
                 function = project.function_of(module, target)
                 yield from (test for test, _ in guards(function, target))
-                yield from (test for _, test in _jumped(self._program, function, target))
+                yield from (test for _, test in jumped(self._program, function, target))
 
     @cached_property
     def _places(self) -> list[_Place]:
@@ -126,29 +147,12 @@ class Related:
         calls = [(s.function, s.call) for f in above for s in project.callers(f)]
         calls += [(item.function, item.call) for item in self._every]
         places = [(f, test) for f, call in calls for test, _ in guards(f, call)]
-        places += [place for f, call in calls for place in _jumped(self._program, f, call)]
+        places += [place for f, call in calls for place in jumped(self._program, f, call)]
         for item in self._every:
             given = [k.value for k in item.call.keywords if k.arg not in _TRAINED]
             given += item.call.args[len(_TRAINED) :]
             places += [(item.function, node) for node in given]
         return places
-
-
-def _jumped(program: Program, function: Function, node: ast.AST) -> Iterator[_Place]:
-    """Yield the tests before a node that may leave its function."""
-    graph = program.graph(function)
-    leaving = {
-        part
-        for up in function.own_nodes
-        if isinstance(up, ast.If) and any(isinstance(n, _JUMPS) for n in ast.walk(up))
-        for part in ast.walk(up.test)
-    }
-    order, at = graph.order(exceptions=False), graph.at(node)
-    for point in graph.points if leaving else ():
-        test = point.node
-        if point.kind is Kind.TEST and test in leaving and isinstance(test, ast.expr):
-            if any(order.may_reach(point, target) for target in at):
-                yield function, test
 
 
 def _handed(program: Program, function: Function, name: ast.Name) -> list[_Place]:
@@ -172,78 +176,6 @@ class _Put(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return self._instead if node.id == self._name else node
-
-
-def names_behind(program: Program, function: Function, node: ast.expr) -> frozenset[str]:
-    """Return the names of the flags of an expression and of all that those are set to; none where there is more to it."""
-    behind = _Behind(program)
-    found = behind.names([(function, node)])
-    return frozenset() if behind.unknown else found
-
-
-class _Behind:
-    """Finds the names of flags, and of all that those are set to; `unknown` tells that there is more to it."""
-
-    def __init__(self, program: Program) -> None:
-        self._program = program
-        self._project = program.project
-        self._objects = program.training.objects
-        self.unknown = False
-
-    def names(self, places: Iterable[_Place]) -> frozenset[str]:
-        """Return the last parts of the names of the flags of some expressions."""
-        found: set[str] = set()
-        seen: set[ast.AST] = set()
-        queue = list(places)
-        while queue:
-            function, node = queue.pop()
-            if node in seen:
-                continue
-            seen.add(node)
-            if isinstance(node, ast.Name | ast.Attribute):
-                found.add(node.id if isinstance(node, ast.Name) else node.attr)
-                self.unknown |= self._objects.scaler(function.module, node) is not None
-                queue += self._set(function, node)
-            else:
-                queue += self._within(function, node)
-        return frozenset(found)
-
-    def _within(self, function: Function, node: ast.expr) -> Iterator[_Place]:
-        """Yield the parts of an expression, and what functions give that it calls."""
-        for part in ast.iter_child_nodes(node):
-            inner = part.value if isinstance(part, ast.keyword) else part
-            if isinstance(inner, ast.expr):
-                yield function, inner
-        if isinstance(node, ast.Call):
-            module, callees = function.module, self._project.callees(node)
-            outside = self._project.external(module, node.func) or module.scopes.builtin(node.func)
-            self.unknown |= outside is None and not callees
-            yield from (place for callee in callees for place in _given(callee))
-
-    def _set(self, function: Function, node: ast.Name | ast.Attribute) -> Iterator[_Place]:
-        """Yield what a flag is set to, and the tests around that."""
-        module, project = function.module, self._project
-        if isinstance(node, ast.Attribute):
-            for where, target, value in self._objects.stored.get(node.attr, ()):
-                maker = project.function_of(where, target)
-                yield from ((maker, value), *((maker, test) for test, _ in guards(maker, target)))
-                yield from _jumped(self._program, maker, target)
-            methods = (f for f in project.functions() if f.is_property and f.name == node.attr)
-            yield from (place for method in methods for place in _given(method))
-            return
-        yield from ((function, value) for value in values_of(module, node))
-        for binding in module.scopes.bound(node):
-            yield from ((function, test) for test, _ in guards(function, binding))
-        if node.id in function.parameters.names:
-            for _, giver, given in project.received(function, node.id, itself=True):
-                if given is not None:
-                    yield giver, given
-
-
-def _given(function: Function) -> Iterator[_Place]:
-    """Yield what a function gives, and the tests around that."""
-    for value in returned(function):
-        yield from ((function, value), *((function, test) for test, _ in guards(function, value)))
 
 
 def _spelt(program: Program, node: ast.expr) -> Iterator[str]:

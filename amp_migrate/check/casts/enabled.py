@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
@@ -10,7 +11,7 @@ from amp_migrate.check.apex.assumed import guards
 from amp_migrate.check.apex.facts import Facts
 from amp_migrate.check.casts.conditions.unbound import Always, Unbound
 from amp_migrate.facts.below import every, with_parts
-from amp_migrate.facts.paths import argument, tail, variables
+from amp_migrate.facts.paths import argument, outward, tail, variables
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.facts.variables import put_in
 from amp_migrate.flow.assumption import Assumption
@@ -73,6 +74,13 @@ class Enabled:
         failing = (test for test, way in tests if self._known.told(function, test) is (not way))
         return not any(evaluate(test, known) is None for test in failing)
 
+    def may_run(self, function: Function, node: ast.AST) -> bool:
+        """Tell whether the branches around a node may be taken, whatever holds what their tests ask."""
+        tests = self._led.tests.get((function, node)) or _tests(self._program, function, node)
+        return self.reached(function, node) and not any(
+            self.truth(function, test) is (not way) for test, way in tests or ()
+        )
+
     def runs(self, function: Function, call: ast.Call) -> bool:
         """Tell whether a call may be reached, and what it reads may have a value then."""
         return self.reached(function, call) and not self._unbound.reads(function.module, call)
@@ -126,13 +134,29 @@ class Enabled:
             truths = [self._truth(function, part, known, above) for part in node.values]
             return ends if ends in truths else None if None in truths else not ends
         value = None if node in self._asked else self._held(function, node)
-        if value is None or isinstance(value, ast.Constant):
+        if value is None:
+            return self._of_holder(function, node, known, above)
+        if isinstance(value, ast.Constant):
             return None
         self._asked.add(node)
         maker = self._project.function_of(self._project.module_of(value), value)
         truth = self._truth(maker, self._settled(maker, value), known, above)
         self._asked.discard(node)
         return truth
+
+    def _of_holder(
+        self, function: Function, node: ast.expr, known: Facts, above: frozenset[Function]
+    ) -> bool | None:
+        """Return what a flag comes out as by the one path that what it is taken from holds: ``self.args.half``."""
+        for part in _taken_from(node):
+            value = None if part in self._asked else self._held(function, part)
+            if isinstance(value, ast.Name | ast.Attribute | ast.Subscript):
+                self._asked.add(part)
+                maker = self._project.function_of(self._project.module_of(value), value)
+                truth = self._truth(maker, with_parts(node, {part: value}), known, above)
+                self._asked.discard(part)
+                return truth
+        return None
 
     def _held(self, function: Function, node: ast.expr) -> ast.expr | None:
         """Return the one value that a variable or attribute is assigned, its own part of a tuple that is taken apart."""
@@ -243,6 +267,16 @@ class Enabled:
 def asks_scaler(node: ast.expr) -> bool:
     """Tell whether an expression asks a GradScaler whether it is on."""
     return isinstance(node, ast.Call) and tail(node) == "is_enabled"
+
+
+def _taken_from(node: ast.expr) -> Iterator[ast.expr]:
+    """Yield the paths that a flag is an attribute, an item or an entry of, and those that a test compares."""
+    if isinstance(node, ast.Compare):
+        yield from outward(node.left)
+    elif isinstance(node, ast.Attribute | ast.Subscript):
+        yield from outward(node.value)
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        yield from outward(node.func.value)
 
 
 def _tests(

@@ -18,7 +18,7 @@ from amp_migrate.check.casts.casting import Casting, Casts
 from amp_migrate.check.casts.computing.types import Run, Texts, computed
 from amp_migrate.check.casts.conditions.blocks import new_blocks
 from amp_migrate.check.casts.conditions.entries import Entries
-from amp_migrate.check.casts.conditions.joined import joined
+from amp_migrate.check.casts.conditions.joined import does_nothing
 from amp_migrate.check.casts.differing import (
     CAST,
     SWITCHED,
@@ -66,10 +66,8 @@ class Forwards:
             if not self._stays(item):
                 yield from self._with_amp(item)
         for item in self.every:
-            for known in (*item.off, *joined(self.old.program, item)):
-                facts = item.without(known)
-                if alone := self._entries.alone(item, facts, known in item.done):
-                    yield from self._without(item, facts, known not in item.scaled, alone)
+            for facts, alone, scaled in self._entries.off(item):
+                yield from self._without(item, facts, scaled, alone)
             yield from self._scalers.alone(item, same(self.new, self._entries.of(item)), self.new)
             for way in item.missed if item.on is not None else ():
                 facts = Facts((*way, (item.function, item.on or NOTHING)))
@@ -198,7 +196,8 @@ class Forwards:
     ) -> Iterator[tuple[Key, Difference]]:
         native = Casting(self.new.program, facts)
         reached = initialized(self.old.program, {item.call}).spread(entries)
-        apex = initialized(self.old.program, {item.call}, facts)
+        idle = does_nothing(self.old.project, item, facts.at(item.function))
+        apex = initialized(self.old.program, () if idle else {item.call}, facts)
         begun = native.spread(
             same(self.new, [*entries, *self._entries.behind(reached)]),
             inside_networks=True,

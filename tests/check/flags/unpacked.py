@@ -115,21 +115,33 @@ _GIVEN = (
 
 def _asked(given: str, options: str) -> Training:
     before = _GIVEN.replace("net):", f"net, {given}):").replace("**options", f"**{options}")
-    asked = f'{options}.get("opt_level", "O1") != "O0"'
+    level, enabled = f'{options}.get("opt_level", "O1")', f'{options}.get("enabled", True)'
+    asked = f'{level} != "O0" and {enabled}'
     faults = {
-        "of another level": f'{options}.get("opt_level", "O1") != "O1"',
-        "of another default": f'{options}.get("opt_level", "O0") != "O0"',
-        "of another entry": f'{options}.get("level", "O1") != "O0"',
-        "of another dictionary": 'net.get("opt_level", "O1") != "O0"',
-        "turned round": f'{options}.get("opt_level", "O1") == "O0"',
+        "of another level": f'{level} != "O1" and {enabled}',
+        "of the other level": f'{level} != "O2" and {enabled}',
+        "of another default": f'{options}.get("opt_level", "O0") != "O0" and {enabled}',
+        "of another entry": f'{options}.get("level", "O1") != "O0" and {enabled}',
+        "of another dictionary": f'net.get("opt_level", "O1") != "O0" and {enabled}',
+        "turned round": f'{level} == "O0" and {enabled}',
+        "whatever the level is": enabled,
+        "whatever the switch is": f'{level} != "O0"',
+        "of another switch": f'{level} != "O0" and {options}.get("cast_ops", True)',
+        "of either": f'{level} != "O0" or {enabled}',
         "on": "True",
         "off": "False",
+    }
+    blocks = {
+        "casts": "enabled=True",
+        "casts whatever the level is": f"enabled={enabled}",
+        "casts whatever the switch is": f'enabled={level} != "O0"',
     }
     return Training(
         f"the level of {options}, asked at run time",
         files(before),
         files(_ASKED.format(given=given, asked=asked)),
-        {name: ((asked, fault),) for name, fault in faults.items()},
+        {name: ((asked, fault),) for name, fault in faults.items()}
+        | {name: (("enabled=scaler.is_enabled()", fault),) for name, fault in blocks.items()},
     )
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 
 from amp_migrate.check.apex.assumed import Initialize
 from amp_migrate.check.apex.facts import Facts
 from amp_migrate.check.apex.initialized import initialized
+from amp_migrate.check.casts.casting import Casting
+from amp_migrate.check.casts.conditions.joined import apart, does_nothing, joined
 from amp_migrate.check.casts.differing import scales
 from amp_migrate.check.events.sides import Side
+from amp_migrate.facts.paths import tail
+from amp_migrate.flow.assumption import Assumption
 from amp_migrate.project import Function
 from amp_migrate.project.reach import upwards
 
@@ -22,7 +26,18 @@ class Entries:
         self._every = every
         self._live = live
 
-    def alone(self, item: Initialize, facts: Facts, done: bool) -> list[Function]:
+    def off(self, item: Initialize) -> Iterator[tuple[Facts, list[Function], bool]]:
+        """Yield what holds in each run with AMP off, with the programs that come to one, and whether no loss has a scale then."""
+        for known in (*item.off, *joined(self._old.program, item)):
+            facts = item.without(known)
+            if alone := self._alone(item, facts, known in item.done):
+                yield facts, alone, known not in item.scaled
+        for known in apart(self._old.program, item):
+            facts = item.without(known)
+            if alone := self._going_on(item, known, facts):
+                yield facts, alone, not item.scaled
+
+    def _alone(self, item: Initialize, facts: Facts, done: bool) -> list[Function]:
         """Return the programs that lead to an initialize and, where it leaves AMP off, to no other one that turns it on.
 
         Where it is `done`, they must not come to it again either.
@@ -49,3 +64,25 @@ class Entries:
         scaling = upwards(project, *(f for f in project.functions() if scales(self._old, f)))
         scaling -= upwards(project, *(item.function for item in self._every))
         return [f for f in scaling if f.node is not None and not project.callers(f)]
+
+    def _going_on(self, item: Initialize, known: Assumption, facts: Facts) -> list[Function]:
+        """Return the programs that go on where an initialize is left out: none that scales a loss by Apex then, which raises."""
+        entries = self._alone(item, facts, False)
+        if does_nothing(self._old.project, item, known):
+            return entries
+        return [
+            entry
+            for entry in entries
+            if not self._scales_in(entry, Casting(self._old.program, facts))
+        ]
+
+    def _scales_in(self, entry: Function, run: Casting) -> bool:
+        """Tell whether a program may come to a loss that Apex scales, in a run of which something is known."""
+        return any(
+            scales(self._old, function)
+            and any(
+                tail(call) == "scale_loss" and run.enabled.may_run(function, call)
+                for call in self._old.program.graph(function).calls
+            )
+            for function in run.spread([entry], inside_networks=True)
+        )

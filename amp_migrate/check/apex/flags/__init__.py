@@ -1,0 +1,1 @@
+"""Which flags have to do with which."""
