@@ -30,6 +30,7 @@ from amp_migrate.check.gradients.stuck import stuck
 from amp_migrate.check.inputs import rescaled
 from amp_migrate.check.pairs import NOTHING, Pair, lost
 from amp_migrate.check.plain import untold
+from amp_migrate.check.settings.kinds import kinds
 from amp_migrate.check.settings.off import turned_off
 from amp_migrate.check.settings.scales import scales
 from amp_migrate.check.statements.coming.declared import declared
@@ -89,6 +90,7 @@ def compare(before: Program, after: Program, claims: Claims) -> Comparison:
     forwards = Forwards(old, new, tuple(every), networks, claims)
     others = (
         *scales(old, new, every, claims),
+        *kinds(old, new, every),
         *handed_over(new, claims),
         *unscaled(old, new, claims),
         *stepped_inside(old, new, claims),

@@ -69,6 +69,7 @@ from check.native.casts_in_rounds import CASTS_IN_ROUNDS
 from check.native.chains import CHAINS, CHAINS_THAT_OVERLAP
 from check.native.flags_elsewhere import FLAGS_ELSEWHERE
 from check.native.forward_helpers import FORWARD_HELPERS
+from check.native.kinds_of_scales import KINDS_OF_SCALES
 from check.native.loops_of_layers import LOOPS_OF_LAYERS
 from check.native.methods_of_parts import METHODS_OF_PARTS
 from check.native.of_fixtures import OF_FIXTURES
@@ -145,7 +146,7 @@ EVERY = (
     *JOINED_FLAGS, *NETWORKS_BY_NAME, *TAKEN_ALONG, *HOOKS_RUN_AGAIN, *STUCK_SCALES, *STUCK_WAYS, *ONE_OF_SEVERAL, *HELD_METHODS, *RUN_IN_PLACE, *TOLD_BY_SETTINGS, *BASES_AND_MIXINS,
     *COUNTED_UP_TO, *EMPTIED_BRANCHES, *WRITTEN_IN_PLACE, *RUN_BY_CRITERIA, *OWN_BLOCKS, OVER_A_CALL, OTHER_CONTEXTS, *CHAINS, *UNSCALED_IN_PROPERTIES,
     *FORWARD_HELPERS, *LOOPS_OF_LAYERS,
-    *METHODS_OF_PARTS, *CASTS_IN_ROUNDS, *OF_FIXTURES, *FLAGS_ELSEWHERE,
+    *METHODS_OF_PARTS, *CASTS_IN_ROUNDS, *OF_FIXTURES, *FLAGS_ELSEWHERE, *KINDS_OF_SCALES,
 )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from functools import partial
 
 from amp_migrate.check.apex.assumed import Initialize, guards
 from amp_migrate.check.apex.given import POSITIONS, stated
+from amp_migrate.check.casts.conditions.runs import spelt, tests_around
 from amp_migrate.check.events.claims import BOUNDS, STEPS, Claims
 from amp_migrate.check.events.sides import Key, Side, differs, key
 from amp_migrate.check.events.traces import Difference
@@ -205,7 +206,10 @@ class _Given:
 
     def __init__(self, side: Side) -> None:
         objects = side.program.training.objects
-        self._made = [call for _, call in objects.made_scalers]
+        made = (
+            (side.project.function_of(module, call), call) for module, call in objects.made_scalers
+        )
+        self._made = [call for function, call in made if _may_run(function, call)]
         self._set: list[ast.expr] = []
         for name in ("update", "load_state_dict"):
             for module, call in objects.method_calls.get(name, []):
@@ -258,6 +262,13 @@ class _Given:
         if first is None or not (_equal(value, first) or _equal(read, first)):
             return False
         return stays or (number(value) is None and not kept)
+
+
+def _may_run(function: Function, call: ast.Call) -> bool:
+    """Tell whether the tests around a call let it run, as far as they are constants."""
+    return not any(
+        evaluate(spelt(function, test)) is False for test in tests_around(function, call)
+    )
 
 
 def _equal(value: ast.expr, other: ast.expr) -> bool:

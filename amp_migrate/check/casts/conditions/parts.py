@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import product
 
-from amp_migrate.check.apex.assumed import Initialize, guards
+from amp_migrate.check.apex.assumed import Initialize
 from amp_migrate.check.apex.installed import installed
+from amp_migrate.check.casts.conditions.runs import (
+    any_of,
+    flags_of,
+    may_leave,
+    runs,
+    spelt,
+    tests_around,
+)
 from amp_migrate.check.events.sides import Key, Side, differs, key
 from amp_migrate.check.events.traces import Difference
-from amp_migrate.facts.below import atoms
 from amp_migrate.facts.below import every as parts_of
 from amp_migrate.facts.paths import argument, tail, variables
-from amp_migrate.facts.scopes import assigned
-from amp_migrate.facts.variables import put_in
-from amp_migrate.flow.assumption import Assumption
 from amp_migrate.flow.evaluate import evaluate
-from amp_migrate.flow.refine import refine
 from amp_migrate.project import Function, Project
-from amp_migrate.project.order import levels
 from amp_migrate.project.reach import where_set
 from amp_migrate.training.contexts import is_off
 
@@ -42,15 +43,15 @@ def unequal(old: Side, new: Side, every: Sequence[Initialize]) -> Iterator[tuple
     made = [call for f in after for call in _made(new, f)]
     if scales is None or not made or list(_made(old, before)):
         return
-    if any(_may_leave(item.function, item.call) for item in every):
+    if any(may_leave(item.function, item.call) for item in every):
         return
-    apex = _any(_asked(before, item.call, _switches(item)) for item in every)
-    begun = _any(_asked(before, item.call, ()) for item in every)
-    native = _any(_asked(after[0], call, [argument(call, "enabled")]) for call in made)
-    flags = {ast.dump(atom): atom for test in (apex, scales, native) for atom in _atoms(test)}
+    apex = any_of(_asked(before, item.call, _switches(item)) for item in every)
+    begun = any_of(_asked(before, item.call, ()) for item in every)
+    native = any_of(_asked(after[0], call, [argument(call, "enabled")]) for call in made)
+    flags = {ast.dump(atom): atom for test in (apex, scales, native) for atom in flags_of(test)}
     if len(flags) > _MOST or not all(_is_steady(old.project, before, f) for f in flags.values()):
         return
-    for known in _runs(installed(old.project, before), list(flags.values())):
+    for known in runs(installed(old.project, before), list(flags.values())):
         was, scaled, now = (evaluate(test, known) for test in (apex, scales, native))
         valid = was is scaled or (was is False and evaluate(begun, known) is True)
         if was is not None and valid and now is (not was):
@@ -75,29 +76,8 @@ def _switches(item: Initialize) -> list[ast.expr | None]:
 
 def _asked(function: Function, call: ast.Call, given: Iterable[ast.expr | None]) -> ast.expr:
     """Return all that must hold for a call to run and to switch something on, with the values of variables for them."""
-    tests = [*_tests(function, call), *(value for value in given if value is not None)]
-    return _spelt(function, ast.BoolOp(ast.And(), [ast.Constant(True), *tests]))
-
-
-def _tests(function: Function, call: ast.Call) -> Iterator[ast.expr]:
-    for test, truth in guards(function, call):
-        yield test if truth else ast.UnaryOp(ast.Not(), test)
-
-
-def _any(conditions: Iterable[ast.expr]) -> ast.expr:
-    return ast.BoolOp(ast.Or(), [ast.Constant(False), *conditions])
-
-
-def _spelt(function: Function, node: ast.expr) -> ast.expr:
-    """Return a condition with what its variables are bound to, where that is once and no call."""
-    scopes, tree = function.module.scopes, function.module.tree
-    values: dict[str, ast.expr] = {}
-    for name in variables(node):
-        bound = scopes.bindings(function.scope, name)
-        value = assigned(tree, bound[0]) if len(bound) == 1 else None
-        if value is not None and not any(isinstance(n, ast.Call) for n in ast.walk(value)):
-            values[name] = value
-    return put_in(node, values) if values else node
+    tests = [*tests_around(function, call), *(value for value in given if value is not None)]
+    return spelt(function, ast.BoolOp(ast.And(), [ast.Constant(True), *tests]))
 
 
 def _scaled(project: Project, home: Function) -> ast.expr | None:
@@ -110,7 +90,7 @@ def _scaled(project: Project, home: Function) -> ast.expr | None:
                 if function is not home and not _means_same(project, function, asked, home):
                     return None
                 found.append(asked)
-    return _any(found) if found else None
+    return any_of(found) if found else None
 
 
 def _means_same(project: Project, function: Function, asked: ast.expr, home: Function) -> bool:
@@ -126,30 +106,6 @@ def _means_same(project: Project, function: Function, asked: ast.expr, home: Fun
             if holder is not home or not isinstance(node, ast.Name) or node.id != name:
                 return False
     return True
-
-
-def _may_leave(function: Function, call: ast.Call) -> bool:
-    """Tell whether a test in front of a call may leave its function or loop."""
-    tree = function.module.tree
-    for level in levels(tree, call):
-        block = tree.block(level)
-        for statement in block[: block.index(level)]:
-            if isinstance(statement, ast.If) and any(
-                isinstance(n, ast.Return | ast.Continue | ast.Break | ast.Raise)
-                for n in ast.walk(statement)
-            ):
-                return True
-    return False
-
-
-def _atoms(node: ast.expr) -> Iterator[ast.expr]:
-    """Yield the flags that a condition is made of."""
-    for part in atoms(node):
-        if isinstance(part, ast.IfExp):
-            for side in (part.test, part.body, part.orelse):
-                yield from _atoms(side)
-        elif not isinstance(part, ast.Constant):
-            yield part
 
 
 def _is_steady(project: Project, function: Function, flag: ast.expr) -> bool:
@@ -177,16 +133,3 @@ def _is_steady(project: Project, function: Function, flag: ast.expr) -> bool:
         elif not isinstance(part, ast.expr_context):
             return False
     return True
-
-
-def _runs(known: Assumption, flags: Sequence[ast.expr]) -> Iterator[Assumption]:
-    """Yield what may be known of some flags, for each way of them to come out."""
-    for truths in product((True, False), repeat=len(flags)):
-        held: Assumption | None = known
-        for flag, truth in zip(flags, truths, strict=True):
-            if held is not None and evaluate(flag, held) is not (not truth):
-                held = refine(held, flag, truth)
-            else:
-                held = None
-        if held is not None:
-            yield held
