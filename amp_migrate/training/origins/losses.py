@@ -10,9 +10,7 @@ from amp_migrate.facts.paths import argument, outward, tail
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.flow.cfg.graph import Graph
 from amp_migrate.project import Anonymous, Function, Project
-from amp_migrate.training.beliefs import (
-    ARRAYS,
-)
+from amp_migrate.training.beliefs import ARRAYS
 from amp_migrate.training.bindings import own_part, returned, run_first, wholes
 from amp_migrate.training.contexts import keeps_no_graph, scales_loss
 from amp_migrate.training.objects import COPY, Objects
@@ -143,7 +141,7 @@ class Losses:
                 results += [Origin(callee, value, down=part) for value in returned(callee)]
             for anonymous in self._lambdas.run(part):
                 results.append(Origin(anonymous, anonymous.body.body, down=part))
-        onward += self.bound(where, part)
+        onward += self.bound(where, part, changed=cast)
         held = self.put_in(where, part)
         if cast and isinstance(part, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
             onward += self._handed_out(where, part)
@@ -158,14 +156,14 @@ class Losses:
         ]
         return Step(run, onward, held)
 
-    def bound(self, where: Function, part: ast.AST) -> list[Origin]:
-        """Return what a variable or an attribute that is read may hold; nothing for other nodes."""
+    def bound(self, where: Function, part: ast.AST, *, changed: bool = False) -> list[Origin]:
+        """Return what a variable or an attribute that is read may hold, and what that was `changed` from; nothing for other nodes."""
         if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load):
             return self._stored(where, part)
         if not isinstance(part, ast.Name) or not isinstance(part.ctx, ast.Load):
             return []
         found: list[Origin] = []
-        for value in self.reaching(where, part):
+        for value in (self.reached.changed if changed else self.reached.of)(where, part):
             if isinstance(value, ast.arg):
                 found += self._arguments(where, value)
             elif value is not None:

@@ -37,6 +37,17 @@ class Reaching:
             known = self._known[function, name] = self._of(function, name)
         return known
 
+    def changed(self, function: Function, name: ast.Name) -> list[Held]:
+        """Return the same, and what the name held where a statement changed that, as ``name += value`` does."""
+        names, found = [name], dict[Held, None]()
+        for one in names:
+            for value in self.of(function, one):
+                found[value] = None
+                target = changed_by(function.module, value)
+                if target is not None and target not in names:
+                    names.append(target)
+        return list(found)
+
     def _of(self, function: Function, name: ast.Name) -> list[Held]:
         module = function.module
         scope = module.scopes.owner(name)
@@ -93,6 +104,17 @@ def optimizers_read(
 def reaching(project: Project) -> Reaching:
     """Return what follows the variables of the functions of a project; made once."""
     return Reaching(project, graphs(project), project.function_of)
+
+
+def changed_by(module: Module, value: Held) -> ast.Name | None:
+    """Return the name whose value a statement of a file changes by another one; None for a value that is bound."""
+    up = module.tree.parent(value) if isinstance(value, ast.expr) else None
+    changes = isinstance(up, ast.AugAssign) and up.value is value
+    return (
+        up.target
+        if changes and isinstance(up, ast.AugAssign) and isinstance(up.target, ast.Name)
+        else None
+    )
 
 
 def _parameter(function: Function, name: str) -> ast.arg | None:

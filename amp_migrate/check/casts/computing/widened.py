@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
 from amp_migrate.check.apex.disabling import may_disable
+from amp_migrate.facts.constants import number
 from amp_migrate.project import Function, Project
 from amp_migrate.training.beliefs import SHAPES
 from amp_migrate.training.origins.losses import Losses
+from amp_migrate.training.origins.reaching import Held, changed_by
 from amp_migrate.training.types.wide import computed
 
 _RETYPES = frozenset({None, "dtype", "out"})
@@ -33,13 +36,7 @@ class Widened:
             return False
         around |= {node}
         if isinstance(node, ast.Name):
-            values = self._losses.reaching(function, node)
-            return bool(values) and all(
-                isinstance(value, ast.expr)
-                and self._is_bound(function, value)
-                and self(function, value, around)
-                for value in values
-            )
+            return self._are(function, self._losses.reaching(function, node), around)
         if isinstance(node, ast.UnaryOp):
             return self(function, node.operand, around)
         if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.Pow | ast.MatMult):
@@ -56,15 +53,37 @@ class Widened:
         sides = [s for s in (node.left, node.right) if not isinstance(s, ast.Constant)]
         return bool(sides) and all(self(function, side, around) for side in sides)
 
-    def _is_bound(self, function: Function, value: ast.expr) -> bool:
-        """Tell whether a value of a variable is bound to it in the function, and not put into what it held."""
+    def _are(self, function: Function, values: Iterable[Held], around: frozenset[ast.expr]) -> bool:
+        """Tell whether the values of a variable are fp32, but for numbers that it begins with."""
         module = function.module
-        if (
-            value not in module.tree.parents
-            or self._losses.reached.holder(function, value) is not function
-        ):
+        tensors = [v for v in values if number(v) is None or changed_by(module, v) is not None]
+        return bool(tensors) and all(
+            isinstance(value, ast.expr)
+            and self._is_bound(function, value)
+            and self._is_left(function, value, around)
+            for value in tensors
+        )
+
+    def _is_left(self, function: Function, value: ast.expr, around: frozenset[ast.expr]) -> bool:
+        """Tell whether a variable is fp32 where it is given a value, or changed by it: a tensor keeps its type then."""
+        target = changed_by(function.module, value)
+        if target is None:
+            return self(function, value, around)
+        had = [v for v in self._losses.reaching(function, target) if v is not value]
+        numbers = [
+            v for v in had if number(v) is not None and changed_by(function.module, v) is None
+        ]
+        if len(numbers) < len(had) and not self._are(function, had, around):
             return False
-        return not isinstance(module.tree.statement(value), ast.AugAssign)
+        begins = bool(numbers) and number(value) is None
+        return not (_multiplies(function, value) or (begins and not self(function, value, around)))
+
+    def _is_bound(self, function: Function, value: ast.expr) -> bool:
+        """Tell whether a value of a variable is bound to it in the function."""
+        return (
+            value in function.module.tree.parents
+            and self._losses.reached.holder(function, value) is function
+        )
 
     def _widens(self, function: Function, node: ast.expr) -> bool:
         """Tell whether an expression is a call or a power that gives fp32, and that is asked by itself."""
@@ -78,3 +97,9 @@ class Widened:
         if not computed(self._project, module, node):
             return False
         return not may_disable(self._project, module, node)
+
+
+def _multiplies(function: Function, value: ast.expr) -> bool:
+    """Tell whether a variable is changed by a product of matrices with a value."""
+    up = function.module.tree.parent(value)
+    return isinstance(up, ast.AugAssign) and isinstance(up.op, ast.MatMult)
