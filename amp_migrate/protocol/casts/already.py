@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from amp_migrate.facts.paths import outward, path
 from amp_migrate.flow import Kind, leads
+from amp_migrate.flow.cfg.points import Point
 from amp_migrate.flow.changes import stored_name
 from amp_migrate.project import Function
 from amp_migrate.project.once import kept
@@ -25,23 +26,32 @@ def cast_already(program: Program, node: ast.AST) -> bool:
 
 def _cast(program: Program, call: ast.Call) -> bool:
     function = program.project.holder(call)
-    blocks = _blocks(program, function, call)
     first = [
         other
         for other in function.calls
-        if other is not call and _is_alike(other, call) and _has_gradients(program, function, other)
-        if _blocks(program, function, other) == blocks
+        if other is not call and _is_alike(other, call) and has_gradients(program, function, other)
+        if _blocks(program, function, other) == _blocks(program, function, call)
     ]
-    if not first or not _is_one_object(program, function, call.func):
+    starts = starts_anew(program, function, call) if first else None
+    if starts is None:
         return False
     graph = program.graph(function)
-    order = graph.order(exceptions=False)
+    ran = [point for other in first for point in graph.at(other, Kind.CALL)]
+    return not leads(graph.order(exceptions=False), starts, graph.at(call, Kind.CALL), ran)
+
+
+def starts_anew(program: Program, function: Function, call: ast.Call) -> list[Point] | None:
+    """Return the points behind which nothing is cast of the object of a call; None where it may be another object each time."""
+    if not _is_one_object(program, function, call.func):
+        return None
+    graph = program.graph(function)
     starts = [graph.entry, *(p for p in graph.points if _begins(program, function, call, p.node))]
     starts += graph.at(call.func, Kind.STORE)
     name = next(part.id for part in outward(call.func) if isinstance(part, ast.Name))
-    starts += [p for p in graph.points if p.kind is Kind.STORE and stored_name(p.node) == name]
-    ran = [point for other in first for point in graph.at(other, Kind.CALL)]
-    return not leads(order, starts, graph.at(call, Kind.CALL), ran)
+    return [
+        *starts,
+        *(p for p in graph.points if p.kind is Kind.STORE and stored_name(p.node) == name),
+    ]
 
 
 def _is_alike(one: ast.Call, other: ast.Call) -> bool:
@@ -56,7 +66,7 @@ def _settings(call: ast.Call) -> list[str]:
     return [*constants, *sorted(ast.dump(keyword) for keyword in call.keywords)]
 
 
-def _has_gradients(program: Program, function: Function, node: ast.AST) -> bool:
+def has_gradients(program: Program, function: Function, node: ast.AST) -> bool:
     """Tell whether nothing in its function takes the gradients of a node."""
     module, project = function.module, program.project
     given = list(around(module, node))

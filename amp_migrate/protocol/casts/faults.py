@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from functools import cache, partial
+from functools import cache
 
 from amp_migrate.project import Class, Function
 from amp_migrate.project.programs import number_of
 from amp_migrate.protocol.calls.handed import handed_of
 from amp_migrate.protocol.calls.receivers import Receivers
-from amp_migrate.protocol.casts.already import cast_already
+from amp_migrate.protocol.casts.bodies import BodiesOf
 from amp_migrate.protocol.casts.machine import (
     OF_NETWORKS,
     CastMachine,
@@ -52,12 +52,12 @@ def asked_in(program: Program, breached: Iterable[Breached]) -> Networks:
     """Return what tells networks apart as far as some breaches hang on that."""
     events = (e for b in breached for e in program.events(b.key.function, b.here.point.node))
     possible = (one for e in events for one in handed_of(program).run.possible(e))
-    return Asked(possible, partial(cast_already, program))
+    return Asked(possible, BodiesOf(program))
 
 
 def any_in(program: Program) -> Networks:
     """Return what tells no networks apart."""
-    return AnyNetwork(partial(cast_already, program))
+    return AnyNetwork(BodiesOf(program))
 
 
 def wrong_inside(program: Program, search: Search) -> Iterator[Fault]:

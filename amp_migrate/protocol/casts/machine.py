@@ -147,12 +147,14 @@ class CastMachine(Unmoved):
         """Return what becomes of a state where networks run, or parts of them."""
         around = state.object if event.own else None
         if state.no_grad and not state.follows:
-            if self.networks.already(event.node):
+            if self.networks.bodies.already(event.node):
                 return Moved((state,))
             cached = self.networks.cached(event, around)
             return Moved((state, state._replace(cached=cached)) if cached else (state,))
+        if not state.follows and (left := self.networks.left(event, around)):
+            return Moved((state, state._replace(cached=left)))
         again = not state.no_grad and any(
-            self.networks.runs(event, old) and may_be_same(old.around, around)
+            self.networks.again(event, old) and may_be_same(old.around, around)
             for old in state.cached
         )
         return Moved((state,), (Breach.CACHED,) if again else ())

@@ -3,33 +3,65 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import NamedTuple
 
 from amp_migrate.protocol.calls.networks import RUNS
 from amp_migrate.protocol.calls.receivers import Object
 from amp_migrate.training.events import Event, Kind
+from amp_migrate.training.named import Groups
 
 _ANY = -1
 
 
 class Cached(NamedTuple):
-    """A network that ran without gradients, or some `part` of it, and the object of which it is a part that no other object has."""
+    """A network that ran without gradients, or some `part` of it, and the object of which it is a part that no other object has.
+
+    Of one that a method of its own ran so `left` are the parts.
+    """
 
     network: int
     around: Object | None = None
     part: bool = False
+    left: Groups = frozenset()
 
 
-def _nowhere(node: ast.AST) -> bool:
-    return False
+class Bodies:
+    """What is known of the nodes that run networks; here that is nothing."""
+
+    def already(self, node: ast.AST) -> bool:
+        """Tell of a node that what runs there has cast its weights with gradients before."""
+        return False
+
+    def left(self, node: ast.AST) -> Groups:
+        """Return the parts of its network that a call runs without gradients alone, by a method that takes them itself."""
+        return frozenset()
+
+    def trains(self, node: ast.AST, parts: Groups) -> bool:
+        """Tell whether a call may run some parts of its network with gradients."""
+        return True
 
 
 class Networks:
-    """Tells each network apart; `already` tells of a node that what runs there has cast its weights with gradients before."""
+    """Tells each network apart; `bodies` tell what is known of the nodes that run them."""
 
-    def __init__(self, already: Callable[[ast.AST], bool] = _nowhere) -> None:
-        self.already = already
+    def __init__(self, bodies: Bodies | None = None) -> None:
+        self.bodies = bodies or Bodies()
+
+    def left(self, event: Event, around: Object | None) -> frozenset[Cached]:
+        """Return what is cached where a method of a network runs parts of it without gradients."""
+        parts = self.bodies.left(event.node)
+        if not parts:
+            return frozenset()
+        whole = replace(event, networks=event.networks | event.within, within=frozenset())
+        return frozenset(one._replace(left=parts) for one in self.cached(whole, around))
+
+    def again(self, event: Event, old: Cached) -> bool:
+        """Tell whether an event may run with gradients what is cached without."""
+        if old.left and not self.bodies.trains(event.node, old.left):
+            return False
+        return self.runs(event, old)
 
     def cached(self, event: Event, around: Object | None) -> frozenset[Cached]:
         """Return what is cached where networks run without gradients."""
@@ -76,8 +108,8 @@ class AnyNetwork(Networks):
 class Asked(Networks):
     """Tells networks apart by which of some events may run them again or write their weights; others are not followed."""
 
-    def __init__(self, events: Iterable[Event], already: Callable[[ast.AST], bool]) -> None:
-        super().__init__(already)
+    def __init__(self, events: Iterable[Event], bodies: Bodies) -> None:
+        super().__init__(bodies)
         asked = [e for e in events if e.kind in (*RUNS, Kind.WEIGHT_WRITE)]
         self._numbers = {
             key: number for number, key in enumerate(dict.fromkeys(map(_networks, asked)))

@@ -16,6 +16,7 @@ from amp_migrate.plan.model import Decision, Insert, Status
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.rounds import may_follow, may_start, runs_before
 from amp_migrate.protocol.calls.handed import handed_of
+from amp_migrate.protocol.casts.bodies import BodiesOf
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.rules.base import Context, Rule, decision
 from amp_migrate.training.contexts import runs_without_gradients, undecided
@@ -51,6 +52,8 @@ def cleared(context: Context, rule: Rule) -> Iterator[Decision]:
         for block in nodes:
             if isinstance(block, ast.With):
                 yield from _cleared(context, rule, function, block, nodes)
+            elif isinstance(block, ast.Call):
+                yield from _cleared_behind(context, rule, function, block, nodes)
 
 
 def rewritten(
@@ -141,6 +144,30 @@ def _cleared(
         yield decision(rule, Status.ROUTINE, module, block, message, [edit])
 
 
+def _cleared_behind(
+    context: Context, rule: Rule, function: Function, call: ast.Call, nodes: list[ast.AST]
+) -> Iterator[Decision]:
+    """Yield the decision for a method that runs parts of its network without gradients, which something trains behind it."""
+    module, bodies = function.module, BodiesOf(program_of(context.unit.project))
+    statement, parts = module.tree.statement(call), bodies.left(call)
+    if not parts or not isinstance(statement, ast.Assign | ast.AnnAssign | ast.Expr):
+        return
+    inner = set(ast.walk(statement))
+    if _has_no_gradients(context, module, call):
+        return
+    first = set(_run(context, module, call, True))
+    then = (
+        bodies.trains(node, parts) and _comes_first(context, function, call, node, nodes)
+        for node in nodes
+        if node not in inner and not first.isdisjoint(_run(context, module, node, False))
+        if not _has_no_gradients(context, module, node)
+    )
+    if any(then):
+        edit = Insert(module.tree.span(statement), _CLEARED + _WHY, after=True)
+        message = f"`{_CLEARED}` follows a method that runs without gradients what is trained in the same autocast block"
+        yield decision(rule, Status.ROUTINE, module, statement, message, [edit])
+
+
 def _asked(
     context: Context, module: Module, block: ast.With, nodes: list[ast.AST]
 ) -> ast.expr | None:
@@ -194,7 +221,7 @@ def _runs_another(context: Context, module: Module, call: ast.Call) -> bool:
 
 
 def _comes_first(
-    context: Context, function: Function, block: ast.With, node: ast.AST, nodes: list[ast.AST]
+    context: Context, function: Function, block: ast.AST, node: ast.AST, nodes: list[ast.AST]
 ) -> bool:
     """Tell whether a node may run behind a block, where it did not run before the block.
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 from amp_migrate.facts.paths import all_given, bottom, outward, path, tail
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.reach import reachable
-from amp_migrate.training.beliefs import METHODS_WITHOUT_CASTS, RUN_IN_HALF, RUNS_GIVEN
+from amp_migrate.training.beliefs import (
+    METHODS_WITHOUT_CASTS,
+    RUN_IN_HALF,
+    RUNS_FORWARD,
+    RUNS_GIVEN,
+)
 from amp_migrate.training.bindings import run_first, values_of
 from amp_migrate.training.forwards.classes import holds_module
 from amp_migrate.training.forwards.forwards import is_housekeeping
@@ -51,20 +56,12 @@ class Handed:
                 return Run()
             if spelt := self._spelt(function, call.func):
                 return Run(self._objects.groups(function.module, call.func), spelt)
-        found = [self.given(function, node) for node in self._nodes(function.module, call)]
-        return Run(
-            _NONE.union(*(run.networks for run in found)),
-            _NONE.union(*(run.within for run in found)),
-        )
+        return _either([self.given(function, node) for node in self._nodes(function.module, call)])
 
     def given(self, function: Function, node: ast.expr) -> Run:
         """Return what runs where something runs what an expression holds."""
         paths = self._paths(function.module, node) if self._trained else ()
-        found = [self._of(function, given, set()) for given in paths]
-        return Run(
-            _NONE.union(*(run.networks for run in found)),
-            _NONE.union(*(run.within for run in found)),
-        )
+        return _either([self._of(function, given, set()) for given in paths])
 
     def _paths(self, module: Module, node: ast.expr) -> Iterator[ast.expr]:
         """Yield what an expression hands on; of a collection the one item, where that is known."""
@@ -143,6 +140,11 @@ class Handed:
         groups = self._objects.groups(module, held)
         if whole := groups & self._trained:
             return Run(whole)
+        if self._is_method(module, held) and isinstance(held, ast.Attribute):
+            return self._of(function, held.value, seen)
+        bound = {one: None for name in groups for one in self._methods.get(name, ())}
+        if bound:
+            return _either([self._of(*one, seen) for one in bound if one[1] not in seen])
         for part in outward(held):
             if function.is_receiver(part) and _is_of_module(function):
                 return Run()  # its parts are told apart by the object whose method runs
@@ -164,6 +166,33 @@ class Handed:
             return Run()  # the part of another one, of the same class
         found = _NONE.union(*(self._parts[name] for name in groups if name in self._parts))
         return Run(groups, found) if found else Run()
+
+    def _is_method(self, module: Module, node: ast.expr) -> bool:
+        """Tell whether an expression is a method of an object by which that runs, as it is handed on: ``model.forward``."""
+        if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):
+            return False
+        if node.attr in RUNS_FORWARD:
+            return True
+        meant = self._project.meanings(module, node) if node.attr in self._named else ()
+        return any(isinstance(one, Function) and not one.is_property for one in meant)
+
+    @cached_property
+    def _named(self) -> frozenset[str]:
+        """The names of the methods of networks."""
+        return frozenset(f.name for f in self._project.functions() if _is_of_module(f))
+
+    @cached_property
+    def _methods(self) -> dict[int, list[tuple[Function, ast.expr]]]:
+        """The names of what holds a method that is handed on, with what that is a method of."""
+        found: dict[int, list[tuple[Function, ast.expr]]] = {}
+        for module, node in self._project.nodes(ast.Attribute):
+            up = module.tree.parent(node)
+            called = isinstance(up, ast.Call) and up.func is node
+            if not called and self._is_method(module, node):
+                whole = self._project.function_of(module, node), node.value
+                for name in self._objects.groups(module, node):
+                    found.setdefault(name, []).append(whole)
+        return found
 
     @cached_property
     def _parts(self) -> dict[int, Groups]:
@@ -189,3 +218,9 @@ class Handed:
 
 def _is_of_module(function: Function) -> bool:
     return function.cls is not None and is_module_class(function.cls)
+
+
+def _either(runs: Sequence[Run]) -> Run:
+    """Return what one or another of some may run."""
+    networks = _NONE.union(*(run.networks for run in runs))
+    return Run(networks, _NONE.union(*(run.within for run in runs)) - networks)

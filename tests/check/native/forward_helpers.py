@@ -148,8 +148,63 @@ def _shadowed(others: str, edits: tuple[tuple[str, str], ...]) -> Training:
     )
 
 
+_KEEPER = """
+
+class Keeper:
+    def __init__(self, run):
+        self.run = run
+
+    def __call__(self, x):
+        return self.run(x)
+
+
+class Trainer:
+"""
+_ONE = (
+    "run(self.net.forward, x)",
+    "scaled(self.net.forward, x)",
+    "Keeper(self.net.forward)(x)",
+    "checkpoint(self.net.forward, x)",
+)
+
+
+def _handed(then: str) -> Training:
+    """Return a training in which nothing but a bound method of a network is handed to what runs it."""
+    before, after = _BEFORE, _AFTER.replace(_BLOCK, _CLEARED)
+    edits = (
+        ("\n\nclass Trainer:\n", _KEEPER),
+        (
+            "from torch import nn\n",
+            "from torch import nn\nfrom torch.utils.checkpoint import checkpoint\n",
+        ),
+        (_GIVEN, "before = self.net.body(x)"),
+        (_NOW, f"now = {then}"),
+    )
+    for old, new in edits:
+        before, after = before.replace(old, new), after.replace(old, new)
+    cleared = ("        torch.clear_autocast_cache()\n", "")
+    return Training(
+        f"a part without gradients, then {then} alone",
+        {"main.py": before},
+        {"main.py": after},
+        {
+            "the copies without gradients are kept": (cleared,),
+            "and the method is kept before": (
+                cleared,
+                (
+                    f"now = {then}",
+                    f"whole = self.net.forward\n        now = {then}".replace(
+                        "(self.net.forward", "(whole"
+                    ),
+                ),
+            ),
+        },
+    )
+
+
 FORWARD_HELPERS = (
     *(_shadowed(others, edits) for others in _OTHERS for edits in ((), _LAYERS)),
     Training("a helper runs two networks", {"main.py": _BEFORE}, {"main.py": _AFTER}, {}),
+    *map(_handed, _ONE),
     *(_training(first, then) for first in _FIRST for then in _THEN),
 )

@@ -8,6 +8,7 @@ from check.trainings.planted import Training
 
 _FIXTURES = Path(__file__).parents[3] / "fixtures"
 _CAST = "    @torch.cuda.amp.custom_bwd\n"
+_DROPPED = "        torch.clear_autocast_cache()  # of weights cast without gradients\n"
 _MADE = "self.scaler = torch.cuda.amp.GradScaler(enabled=self.half)"
 
 
@@ -119,6 +120,18 @@ OF_FIXTURES = (
                 f"class Half(Kept):\n    @staticmethod\n{_CAST}",
                 "class Half(Kept):\n    @staticmethod\n",
             )
+        ],
+    ),
+    _of(
+        "autocast/method_that_takes_the_gradients",
+        what_it_casts_is_kept=[(_DROPPED, "")],
+        dropped_too_early=[
+            (_DROPPED, ""),
+            ("        weights = self", f"{_DROPPED}        weights = self"),
+        ],
+        dropped_too_late=[
+            (_DROPPED, ""),
+            ("        return (errors", f"{_DROPPED}        return (errors"),
         ],
     ),
 )
