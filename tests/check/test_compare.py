@@ -75,6 +75,7 @@ from check.native.loops_of_layers import LOOPS_OF_LAYERS
 from check.native.methods_of_parts import METHODS_OF_PARTS
 from check.native.of_fixtures import OF_FIXTURES
 from check.native.own_blocks import LEFT_IN_FP32, OTHER_CONTEXTS, OVER_A_CALL, OWN_BLOCKS
+from check.native.tests_of_the_new_text import TESTS_OF_THE_NEW_TEXT
 from check.native.unscaled_in_properties import UNSCALED_IN_PROPERTIES
 from check.outputs.cleared_behind import CLEARED_BEHIND
 from check.outputs.gradients_taken import GRADIENTS_TAKEN
@@ -147,7 +148,7 @@ EVERY = (
     *JOINED_FLAGS, *NETWORKS_BY_NAME, *TAKEN_ALONG, *HOOKS_RUN_AGAIN, *STUCK_SCALES, *STUCK_WAYS, *ONE_OF_SEVERAL, *HELD_METHODS, *RUN_IN_PLACE, *TOLD_BY_SETTINGS, *BASES_AND_MIXINS,
     *COUNTED_UP_TO, *EMPTIED_BRANCHES, *WRITTEN_IN_PLACE, *RUN_BY_CRITERIA, *OWN_BLOCKS, OVER_A_CALL, OTHER_CONTEXTS, *CHAINS, *UNSCALED_IN_PROPERTIES,
     *FORWARD_HELPERS, *LOOPS_OF_LAYERS,
-    *METHODS_OF_PARTS, *CASTS_IN_ROUNDS, *OF_FIXTURES, *CHANGED_BY_OPERATORS, *FLAGS_ELSEWHERE, *KINDS_OF_SCALES,
+    *METHODS_OF_PARTS, *CASTS_IN_ROUNDS, *OF_FIXTURES, *CHANGED_BY_OPERATORS, *FLAGS_ELSEWHERE, *KINDS_OF_SCALES, *TESTS_OF_THE_NEW_TEXT,
 )  # fmt: skip
 
 

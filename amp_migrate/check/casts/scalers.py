@@ -63,17 +63,17 @@ class Scalers:
             if project.external(module, call.func) in AUTOCASTS
         ]
         for function, call in (*native.enabled.makers, *blocks):
-            enabled = argument(call, "enabled")
-            if enabled is None or key(function) not in self._old.functions:
-                continue
-            if not self._is_new(function, call):
+            if key(function) not in self._old.functions or not self._is_new(function, call):
                 continue
             truth = partial(native.enabled.truth, function)
-            enabled = self._added(function, enabled)
-            if truth(enabled) is None or any(isinstance(n, ast.Or) for n in ast.walk(enabled)):
-                flag = related.other(new.program, function, enabled, truth)
-                if flag is not None:
-                    yield differs(function, call, f"`{tail(call)}` {_OTHER} `{flag}`:")
+            for asked in _conditions(function, call):
+                enabled = self._added(function, asked)
+                if truth(enabled) is None or any(isinstance(n, ast.Or) for n in ast.walk(enabled)):
+                    flag = _of_state(new, function, enabled) or related.other(
+                        new.program, function, enabled, truth
+                    )
+                    if flag is not None:
+                        yield differs(function, call, f"`{tail(call)}` {_OTHER} `{flag}`:")
 
     def _added(self, function: Function, enabled: ast.expr) -> ast.expr:
         """Return what a block asks beside what one of the old text asked there: ``args.amp`` of ``args.native or args.amp``."""
@@ -236,6 +236,27 @@ def _asked(context: ast.expr) -> list[ast.expr]:
     asking = parts(enabled) if enabled is not None else ()
     calls = (node for node in asking if isinstance(node, ast.Call) and asks_scaler(node))
     return [call.func.value for call in calls if isinstance(call.func, ast.Attribute)]
+
+
+def _conditions(function: Function, call: ast.Call) -> Iterator[ast.expr]:
+    """Yield what decides whether a block or a GradScaler is on: what it is given, and what chooses it in its expression."""
+    enabled = argument(call, "enabled")
+    if enabled is not None:
+        yield enabled
+    for up, holds in function.module.tree.sides(call):
+        if isinstance(up, ast.IfExp):
+            yield up.test if holds else ast.UnaryOp(ast.Not(), up.test)
+
+
+def _of_state(new: Side, function: Function, condition: ast.expr) -> str | None:
+    """Return what a condition asks a GradScaler for beside whether it is on: that may change while it trains."""
+    scaler = new.program.training.objects.scaler
+    for node in parts(condition):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            held = scaler(function.module, node.func.value)
+            if node.func.attr != "is_enabled" and held is not None:
+                return ast.unparse(node)
+    return None
 
 
 def _makes(new: Side, block: ast.With, maker: Function, call: ast.Call) -> bool:

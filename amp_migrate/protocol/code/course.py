@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 import builtins
+from collections.abc import Collection
 from functools import cached_property
 
-from amp_migrate.facts.below import every, names_in
+from amp_migrate.facts.below import every, names_in, outcomes
+from amp_migrate.facts.constants import is_none
+from amp_migrate.facts.scopes import assigned
 from amp_migrate.flow.cfg.graph import Graph
 from amp_migrate.flow.cfg.points import Edge, EdgeKind, Point
 from amp_migrate.flow.cfg.points import Kind as PointKind
@@ -146,9 +149,36 @@ class Course:
             subject, positive = test.left, isinstance(test.ops[0], ast.IsNot | ast.NotEq)
         if not isinstance(subject, ast.Name | ast.Attribute):
             return None
-        if self._program.training.objects.scaler(function.module, subject) is None:
-            return None
-        return positive
+        number = self._program.training.objects.scaler(function.module, subject)
+        told = number in self._there and not self._is_handed_on(function, subject)
+        return positive if told else None
+
+    def _is_handed_on(self, function: Function, subject: ast.Name | ast.Attribute) -> bool:
+        """Tell whether a test decides that a name holds a GradScaler of another one, or None."""
+        module = function.module
+        if isinstance(subject, ast.Name):
+            values = [assigned(module.tree, bound) for bound in module.scopes.bound(subject)]
+        else:
+            stored = self._program.training.objects.stored.get(subject.attr, ())
+            values = [value for _, _, value in stored]
+        choices = [[*outcomes(v)] for v in values if isinstance(v, ast.IfExp | ast.BoolOp)]
+        return any(
+            any(map(is_none, arms)) and any(isinstance(a, ast.Name | ast.Attribute) for a in arms)
+            for arms in choices
+        )
+
+    @cached_property
+    def _there(self) -> frozenset[int]:
+        """The GradScalers that are there wherever AMP is on: all of a program that are made under one test, and those under none."""
+        objects = self._program.training.objects
+        made: dict[int, set[frozenset[tuple[str, bool]]]] = {}
+        for module, call in objects.made_scalers:
+            number = objects.scaler(module, call)
+            tests = frozenset((ast.dump(up.test), way) for up, way in module.tree.sides(call))
+            if number is not None:
+                made.setdefault(number, set()).add(tests)
+        alike = len({frozenset(tests) for tests in made.values()}) < 2
+        return frozenset(number for number, tests in made.items() if alike or _is_always(tests))
 
     def scales(self, function: Function, name: ast.Name, value: ast.expr | None) -> bool | None:
         """Return whether what a name is bound to is a scaled loss, if a backward that may be either needs to know."""
@@ -175,6 +205,22 @@ class Course:
                 for part in every(node)
             )
         return self._training[function, node]
+
+
+def _is_always(made: Collection[frozenset[tuple[str, bool]]]) -> bool:
+    """Tell whether one of some ways to an object is taken in any case: a way without tests, or both ways of one test."""
+    left = set(made)
+    while frozenset() not in left:
+        joined = {
+            tests - {(test, way)}
+            for tests in left
+            for test, way in tests
+            if (tests - {(test, way)}) | {(test, not way)} in left
+        }
+        if joined <= left:
+            return False
+        left |= joined
+    return True
 
 
 def bound_names(node: ast.AST) -> set[str]:
