@@ -7,6 +7,7 @@ import ast
 from amp_migrate.facts.constants import string
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import Function, Project
+from amp_migrate.project.once import once
 
 _READS = frozenset({"get", "pop"})
 _Place = tuple[Function, ast.expr]
@@ -18,11 +19,16 @@ def entry_of(project: Project, function: Function, node: ast.expr) -> str | None
     if found is None:
         return None
     container, key = found
-    stored = any(
-        isinstance(item.ctx, ast.Store | ast.Del) and string(item.slice) == key
-        for _, item in project.nodes(ast.Subscript)
-    )
-    return key if not stored and _is_outside(project, (function, container), set()) else None
+    if key in _stored(project) or not _is_outside(project, (function, container), set()):
+        return None
+    return key
+
+
+@once
+def _stored(project: Project) -> frozenset[str | None]:
+    """Return the keys under which files of a project put something anywhere."""
+    items = (item for _, item in project.nodes(ast.Subscript))
+    return frozenset(string(item.slice) for item in items if not isinstance(item.ctx, ast.Load))
 
 
 def _read(node: ast.expr) -> tuple[ast.expr, str] | None:
