@@ -184,10 +184,11 @@ class Attempts:
         for objection in judgement.objections:
             ways = [place.path for place in reversed(objection.way) if place.path in after]
             charged = (*ways, *self._around(objection.place), *after)
-            path = next((path for path in charged if path not in self._refused), None)
+            program = objection.program or frozenset(after)
+            path = next((p for p in charged if p in program and p not in self._refused), None)
             if path is not None:
-                why, place = objection.sentence, objection.place
-                refusal = Refusal(path, why, place=place, trouble=objection.trouble)
+                why, place, trouble = objection.sentence, objection.place, objection.trouble
+                refusal = Refusal(path, why, 0, place, trouble, objection.program)
                 self._read.refused[path, self._outcomes[path].before.text, after[path]] = refusal
                 found.append(refusal)
         return found

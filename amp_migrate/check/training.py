@@ -7,7 +7,7 @@ a training.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -23,6 +23,7 @@ from amp_migrate.check.swallowed import is_swallowed
 from amp_migrate.facts.tree import Tree
 from amp_migrate.processes import each, tidy
 from amp_migrate.project import Project, build
+from amp_migrate.project.imported import apart
 from amp_migrate.project.once import forget
 from amp_migrate.project.programs import number_of
 from amp_migrate.protocol.check import faults
@@ -43,12 +44,16 @@ _BREACHES = {
 
 @dataclass(frozen=True)
 class Objection:
-    """Why new texts are not used: what goes wrong, where, and the way there, in lines of the old texts."""
+    """Why new texts are not used: what goes wrong, where, and the way there, in lines of the old texts.
+
+    `program` are the files of the one in which it goes wrong, none where that is not known.
+    """
 
     sentence: str
     place: Place
     way: tuple[Place, ...]
     trouble: Trouble = Trouble.GRADIENTS
+    program: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -83,6 +88,7 @@ class Judge:
         self._read = read
         self._old: dict[int, Program] = {}
         self._known: dict[object, Judgement] = {}
+        self._of_programs: dict[object, list[Objection]] = {}
 
     def judged(
         self,
@@ -97,7 +103,7 @@ class Judge:
         trees = {path: read.get(path) or Tree(path, text) for path, text in after.items()}
         numbers = dict.fromkeys(self._numbers[path] for path in after)
         if len(self._parts) == 1:
-            judgement = self._judged(0, trees, after, claims)
+            judgement = self._by_program(0, trees, after, claims)
             tidy()
             return judgement
         made = self._judged_each(list(numbers), trees, after, claims)
@@ -136,7 +142,7 @@ class Judge:
 
         def judged(key: tuple[int, tuple[tuple[str, str], ...], Claims]) -> Judgement:
             number, texts, own = key
-            judgement = self._judged(number, trees, dict(texts), own)
+            judgement = self._by_program(number, trees, dict(texts), own)
             if judgement.project is not None:
                 forget(judgement.project)
             if not judgement.objections:
@@ -149,30 +155,49 @@ class Judge:
         self._known |= zip(fresh, each(judged, fresh, self._jobs), strict=True)
         return [self._known[key] for key in keys]
 
-    def _judged(
+    def _by_program(
         self, number: int, trees: Mapping[str, Tree], after: Mapping[str, str], claims: Claims
     ) -> Judgement:
+        """Judge a group of files at once and, where something speaks against it, each program that comes there by itself.
+
+        Files that no program runs together are no matter of each other.
+        """
         before, old = self._parts[number], self._program(number)
-        project = self._built({**before, **{path: trees[path] for path in after}})
-        new = program_of(project)
-        found = [
-            Objection(
-                fault.sentence(),
-                fault.place,
-                fault.way,
-                _BREACHES.get(fault.breach, Trouble.GRADIENTS),
-            )
-            for fault in _breaches(old, new, before, after)
-            if fault.breach is not Breach.REFUSED
-            or not claims.say(RAISES, fault.place)
-            or is_swallowed(old, fault.place)
-        ]
-        tidy()
-        comparison = compare(old, new, claims)
-        found += [_objection(item, before, after) for item in comparison.parted]
-        for fault in set_anew(side_of(old), side_of(new), initializes(old.project)):
-            found.append(Objection(fault.sentence(), fault.place, fault.way, Trouble.SET_ANEW))
-        return Judgement(found, comparison.compared, project)
+        judgement = _judged(old, self._built, before, trees, after, claims)
+        programs = apart(old.project) if judgement.objections else []
+        if len(programs) < 2:
+            return judgement
+        every = frozenset().union(*programs)
+        found = [o for o in judgement.objections if o.place.path not in every]
+        for files in dict.fromkeys(programs):
+            if any(o.place.path in files for o in judgement.objections):
+                own = frozenset(p for p in before if p.replace("\\", "/") in files)
+                made = self._of_program(own, before, trees, after, claims)
+                found += (replace(o, program=files | own) for o in made)
+        return replace(judgement, objections=found)
+
+    def _of_program(
+        self,
+        files: frozenset[str],
+        group: Mapping[str, Tree],
+        trees: Mapping[str, Tree],
+        after: Mapping[str, str],
+        claims: Claims,
+    ) -> list[Objection]:
+        """Return what speaks against the new texts of the files of one program, as if it were given alone."""
+        before = {path: tree for path, tree in group.items() if path in files}
+        texts = {path: text for path, text in after.items() if path in files}
+        own = replace(claims, every=tuple(c for c in claims.every if c.path in files))
+        asked = (files, tuple(texts.items()), own)
+        if texts and asked not in self._of_programs:
+            old = build(before, meant=self._project.lookup.meant)
+            judgement = _judged(program_of(old), build, before, trees, texts, own)
+            self._of_programs[asked] = judgement.objections
+            for project in (old, judgement.project):
+                if project is not None:
+                    forget(project)
+            tidy()
+        return self._of_programs[asked] if texts else []
 
     def _built(self, trees: Mapping[str, Tree]) -> Project:
         """Return the project of some texts, the one that was read before where there is one."""
@@ -190,6 +215,37 @@ class Judge:
             part = self._project if whole else build(self._parts[number], meant=meant)
             self._old[number] = program_of(part)
         return self._old[number]
+
+
+def _judged(
+    old: Program,
+    built: Callable[[Mapping[str, Tree]], Project],
+    before: Mapping[str, Tree],
+    trees: Mapping[str, Tree],
+    after: Mapping[str, str],
+    claims: Claims,
+) -> Judgement:
+    """Return what speaks against the new texts of some files that are read as one program."""
+    project = built({**before, **{path: trees[path] for path in after}})
+    new = program_of(project)
+    found = [
+        Objection(
+            fault.sentence(),
+            fault.place,
+            fault.way,
+            _BREACHES.get(fault.breach, Trouble.GRADIENTS),
+        )
+        for fault in _breaches(old, new, before, after)
+        if fault.breach is not Breach.REFUSED
+        or not claims.say(RAISES, fault.place)
+        or is_swallowed(old, fault.place)
+    ]
+    tidy()
+    comparison = compare(old, new, claims)
+    found += [_objection(item, before, after) for item in comparison.parted]
+    for fault in set_anew(side_of(old), side_of(new), initializes(old.project)):
+        found.append(Objection(fault.sentence(), fault.place, fault.way, Trouble.SET_ANEW))
+    return Judgement(found, comparison.compared, project)
 
 
 def _breaches(

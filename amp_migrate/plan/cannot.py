@@ -12,7 +12,8 @@ from amp_migrate.project import Function, Module
 class Cannot(Exception):
     """A unit cannot be migrated: where, why, and what a person should do.
 
-    `named` are the places that the message or the advice names.
+    `named` are the places that the message or the advice names; `program` are the files of the one that is in the way,
+    where that is known.
     """
 
     def __init__(
@@ -23,6 +24,7 @@ class Cannot(Exception):
         message: str,
         advice: str,
         named: tuple[Place, ...] = (),
+        program: frozenset[str] = frozenset(),
     ) -> None:
         super().__init__(message)
         self.code = code
@@ -31,6 +33,7 @@ class Cannot(Exception):
         self.message = message
         self.advice = advice
         self.named = named
+        self.program = program
 
     def finding(self) -> Finding:
         """Return the finding that reports it."""

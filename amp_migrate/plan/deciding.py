@@ -13,17 +13,18 @@ from amp_migrate.plan.answers import Answer, cut_out, keeps_native
 from amp_migrate.plan.cannot import Cannot, OutOfReach
 from amp_migrate.plan.elsewhere import named_elsewhere
 from amp_migrate.plan.model import Decision
-from amp_migrate.plan.parted import parted, refuse_silent
+from amp_migrate.plan.parted import Neighbours, parted, refuse_cast, refuse_silent
 from amp_migrate.plan.refusal import Refusal, refuse_skipped, refused_unit
 from amp_migrate.plan.staying import left
 from amp_migrate.rules import modules as rule_modules
+from amp_migrate.rules.autocast.programs import Near
 from amp_migrate.rules.base import Context
 from amp_migrate.rules.mistakes.in_apex import fixes, unexamined
 from amp_migrate.rules.prepare import prepare
 from amp_migrate.scaler.spelling import Spelling
 from amp_migrate.settings import Settings
 
-_Asked = tuple[tuple[Site, ...], Refusal | None, frozenset[str]]
+_Asked = tuple[tuple[Site, ...], Refusal | None, Near]
 
 
 class Deciding:
@@ -38,9 +39,20 @@ class Deciding:
         self._left: dict[Site, Cannot] = {}
         self._leaving: dict[Site, frozenset[str]] = {}
         self._made: dict[_Asked, Answer | Cannot] = {}
+        self._neighbours = Neighbours(index)
 
     def answers(self, units: Iterable[list[Site]], refused: dict[object, Refusal]) -> list[Answer]:
-        """Answer for every unit; one that shares code with a program that is left becomes two."""
+        """Answer for every unit; one that shares code with a program that is left becomes two.
+
+        What they learn of each other's programs may change what they do in the files that they share.
+        """
+        while True:
+            answers = self._each(units, refused)
+            if not self._neighbours.learn(answers):
+                return answers
+            units = [answer.sites for answer in answers]
+
+    def _each(self, units: Iterable[list[Site]], refused: dict[object, Refusal]) -> list[Answer]:
         answers: list[Answer] = []
         asked = list(units)
         while len(answers) < len(asked):
@@ -89,8 +101,8 @@ class Deciding:
         """Answer for one unit, as before where it was asked for before. Raises `Cannot` where it is left."""
         if found[0] in self._left:
             raise self._left[found[0]]
-        leaving = self._leaving.get(found[0], frozenset())
-        asked = (tuple(found), refused, leaving)
+        near = self._near(found)
+        asked = (tuple(found), refused, near)
         if asked not in self._made:
             answer: Answer | Cannot
             try:
@@ -100,7 +112,7 @@ class Deciding:
             self._made[asked] = answer
             if isinstance(answer, Answer):
                 grown = tuple(site for site in answer.sites if site.kind is not Kind.IMPORT)
-                self._made[grown, refused, leaving] = answer
+                self._made[grown, refused, near] = answer
         answer = self._made[asked]
         if isinstance(answer, Cannot):
             raise answer
@@ -160,11 +172,16 @@ class Deciding:
     def _tried(
         self, index: Index, found: list[Site], module_level: bool
     ) -> tuple[Context, list[Decision]]:
-        leaving = self._leaving.get(found[0], frozenset())
-        context = prepare(index, found, self._settings, self._spelling, module_level, leaving)
+        near = self._near(found)
+        context = prepare(index, found, self._settings, self._spelling, module_level, near)
         decisions = list(named_elsewhere(index.project, found, self._decide(context)))
         refuse_silent(context.unit, decisions)
+        refuse_cast(context.unit, decisions)
         return context, decisions
+
+    def _near(self, found: list[Site]) -> Near:
+        """Return the programs that share code with a unit, as far as is known by now."""
+        return self._neighbours.near(found, self._leaving.get(found[0], frozenset()))
 
     def corrections(self, answer: Answer) -> Answer:
         """Return the corrections alone of a unit whose migration is known."""
@@ -178,8 +195,8 @@ class Deciding:
         if keeps_native(decisions):
             return Answer([], gone, "", found)
         try:
-            leaving = self._leaving.get(found[0], frozenset())
-            context = prepare(index, found, self._settings, self._spelling, leaving=leaving)
+            near = self._near(found)
+            context = prepare(index, found, self._settings, self._spelling, near=near)
             decided = list(named_elsewhere(index.project, found, fixes(context)))
             return Answer(decided, gone, "", found)
         except Cannot as cause:

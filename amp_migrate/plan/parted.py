@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable, Iterator
+from pathlib import PurePath
 from typing import NamedTuple
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.closure import closure
+from amp_migrate.placement.finding.build import Index
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.making.lacking import lacking
-from amp_migrate.plan.cannot import Cannot
+from amp_migrate.plan.answers import Answer
+from amp_migrate.plan.cannot import Cannot, spoken
 from amp_migrate.plan.model import Decision, Place
 from amp_migrate.project import Class, Function, Module, Project
-from amp_migrate.project.programs import programs
+from amp_migrate.project.imported import coming
+from amp_migrate.project.programs import beside, programs
+from amp_migrate.rules.autocast import amp104_autocast, amp107_evaluation, amp120_library_forward
+from amp_migrate.rules.autocast.programs import Near, may_run, staying
+
+_CASTS = frozenset(
+    rule.RULE.code for rule in (amp104_autocast, amp107_evaluation, amp120_library_forward)
+)
 
 
 class Parted(NamedTuple):
@@ -27,7 +37,10 @@ class Parted(NamedTuple):
 def parted(project: Project, found: list[Site], cause: Cannot) -> Parted | None:
     """Part the programs that run the cause of a refusal from the others of a unit; None where none is left."""
     ran = programs(project, {site.module for site in found})
-    others = [files for files in ran.values() if cause.module.path not in files]
+    kept, where = cause.program, cause.module.path
+    others = [
+        f for program, f in ran.items() if where not in f or (kept and program.path not in kept)
+    ]
     own = set().union(*ran.values()).difference(*others)
     stay = [site for site in found if site.module.path in own]
     go = [site for site in found if site.module.path not in own]
@@ -56,21 +69,113 @@ def refuse_silent(unit: Unit, decisions: Iterable[Decision]) -> None:
 
     Where it lacks it, as an argument that its call does not have, Python says so before anything trains.
     """
-    home, project = unit.home, unit.project
+    home = unit.home
     for decision in decisions:
         if any(path in home.beside.leaving for path, _ in decision.edits):
             raise _silent(unit, unit.functions[0])
     migrated = {*home.users, *unit.functions}
+    for function in _come_to(unit):
+        if function in migrated:
+            raise _silent(unit, function)
+
+
+def _come_to(unit: Unit) -> list[Function]:
+    """Return what the programs that leave the unit come to without lacking the GradScaler on the way."""
+    leaving, project = unit.home.beside.leaving, unit.project
 
     def called(function: Function) -> Iterator[Function]:
         for node in function.calls if not _lacks_attribute(unit, function) else ():
             if not _lacks(unit, function, node):
                 yield from project.callees(node)
 
-    staying = (f for f in project.functions() if f.module.path in home.beside.leaving)
-    for function in closure(staying, called):
-        if function in migrated and not _lacks_attribute(unit, function):
-            raise _silent(unit, function)
+    begin = (f for f in project.functions() if f.module.path in leaving)
+    return [f for f in closure(begin, called) if not _lacks_attribute(unit, f)]
+
+
+def refuse_cast(unit: Unit, decisions: Iterable[Decision]) -> None:
+    """Refuse casts in what a program runs that keeps Apex: it would cast there twice, and more than Apex does.
+
+    One that lacks the GradScaler on the way there does not come to them.
+    """
+    beside = unit.home.beside
+    come_to = set(_come_to(unit)) if beside.leaving else set[Function]()
+    for function, made in _cast(unit.project, decisions) if beside.kept else ():
+        called = function in come_to or not unit.project.callers(function)
+        found = staying(unit, function)
+        site = next((s for s in found if called or s.module.path not in beside.leaving), None)
+        if site is not None:
+            kept, line = PurePath(site.module.path).name, made.finding.span.line
+            first = next((n for n in function.own_nodes if getattr(n, "lineno", 0) == line), None)
+            raise Cannot(
+                "AMP901",
+                *function.at(first or function.module.tree.module.body[0]),
+                f"Apex stays at {site.place}, and what it trains runs {spoken(function)} as well, where an autocast block for this "
+                "training would change what Apex does",
+                f"change what keeps Apex in {kept}, as its findings say, or give each program a function of its own here",
+                (site.place,),
+            )
+
+
+def _cast(project: Project, decisions: Iterable[Decision]) -> Iterator[tuple[Function, Decision]]:
+    """Yield the functions in which decisions put something under autocast, with these."""
+    for decision in decisions:
+        finding = decision.finding
+        if decision.edits and finding.code in _CASTS:
+            around = project.modules[finding.path].functions.values()
+            holders = [f for f in around if f.spans(finding.span.line)]
+            yield max(holders, key=lambda f: f.node.lineno if f.node is not None else 0), decision
+
+
+class Neighbours:
+    """What the units of a project know of each other: which of their programs keep Apex, and which cast alike what they share."""
+
+    def __init__(self, index: Index) -> None:
+        self._project = index.project
+        self._every = [site for site in index.sites if site.kind is Kind.INITIALIZE]
+        self._kept: set[Site] = set()
+        self._unlike: set[tuple[Site, Site]] = set()
+
+    def near(self, found: list[Site], leaving: frozenset[str]) -> Near:
+        """Return the programs of other units that share files with one."""
+        own = {site for site in found if site.kind is Kind.INITIALIZE}
+        files = beside(self._project, *(site.module.path for site in own))
+        others = [
+            site
+            for site in self._every
+            if site not in own and not files.isdisjoint(beside(self._project, site.module.path))
+        ]
+        unlike = {other for site, other in self._unlike if site in own}
+        kept = {
+            s
+            for s in others
+            if (s in self._kept or s.module.path in leaving) and not self._meet(s, own)
+        }
+        return Near(leaving, frozenset(others) - unlike - kept, frozenset(kept))
+
+    def _meet(self, site: Site, own: Collection[Site]) -> bool:
+        """Tell whether one run may come to an initialize and to one of some others."""
+        come = coming(self._project, [(site.function, site.node)]).functions
+        others = (coming(self._project, [(s.function, s.node)]).functions for s in own)
+        return not all(come.isdisjoint(other) for other in others)
+
+    def learn(self, answers: list[Answer]) -> bool:
+        """Take in what becomes of all units; tell whether anything was not known."""
+        before = len(self._kept), len(self._unlike)
+        inits = [[s for s in a.sites if s.kind is Kind.INITIALIZE] for a in answers]
+        self._kept |= {
+            s for a, own in zip(answers, inits, strict=True) if a.gone is None for s in own
+        }
+        made = [{edit for d in a.decisions for edit in d.edits} for a in answers]
+        for answer, own in zip(answers, inits, strict=True):
+            places = list(_cast(self._project, answer.decisions))
+            for other, edits in zip(inits, made, strict=True):
+                if other is not own and any(
+                    not edits.issuperset(cast.edits) and may_run(self._project, site, function)
+                    for function, cast in places
+                    for site in other
+                ):
+                    self._unlike |= {(a, b) for a in own for b in other}
+        return before != (len(self._kept), len(self._unlike))
 
 
 def _lacks(unit: Unit, function: Function, call: ast.Call) -> bool:

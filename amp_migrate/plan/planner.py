@@ -37,6 +37,7 @@ from amp_migrate.rules.shared import shared
 from amp_migrate.rules.torch_import import needed_import
 from amp_migrate.scaler.spelling import Spelling
 from amp_migrate.settings import Settings
+from amp_migrate.source.span import Span
 
 
 class Planner:
@@ -132,9 +133,12 @@ class Planner:
         handled: set[Site] = set()
         taken: set[object] = set()
         self._owners = {}
+        told: set[tuple[object, ...]] = set()
         answers = self._answered(deciding, refused)
         for number, (decisions, gone, reason, found) in enumerate(answers):
-            plan.decisions += decisions
+            fresh = [d for d in decisions if (d.finding, *d.edits) not in told]
+            told |= {(d.finding, *d.edits) for d in decisions}
+            plan.decisions += fresh
             if gone is not None:
                 handled |= set(found)
                 taken |= gone
@@ -202,10 +206,16 @@ class Planner:
         for refusal in refusals:
             owners = self._owners.get(refusal.path, {})
             touching = [n for n, lines in owners.items() if refusal.line in lines] or list(owners)
-            owning: list[object] = [*touching] or [refusal.path]
+            running = [n for n in touching if self._begins_in(n, refusal.program)]
+            owning: list[object] = [*(running or touching)] or [refusal.path]
             refused.update({owner: refusal for owner in owning if owner not in refused})
         if len(refused) == known:
             refused.update({refusal.path: refusal for refusal in refusals})
+
+    def _begins_in(self, number: int, files: Collection[str]) -> bool:
+        """Tell whether a unit initializes in one of some files."""
+        found = self._units[number]
+        return any(s.kind is Kind.INITIALIZE and s.module.path in files for s in found)
 
     def _unless_dual(self, deciding: Deciding, answers: list[Answer]) -> list[Answer]:
         """Keep the Apex branches beside native ones that programs run in which other Apex code is left, or let them raise."""
@@ -231,13 +241,20 @@ class Planner:
 
 
 def entangled(made: list[list[Decision]]) -> tuple[int, int] | None:
-    """Return two units that give parameters or autocast to the same place, and so are one."""
+    """Return two units that give parameters to the same place, or cast it each in its own way, and so are one."""
     owners: dict[tuple[str, Edit], int] = {}
+    casts: dict[tuple[str, Span], tuple[int, Edit]] = {}
     for number, decisions in enumerate(made):
         for decision in decisions:
             for path, edit in decision.edits:
-                if isinstance(edit, AddParameter | RenameParameter | Wrap | AddWithItem):
+                other, same = number, edit
+                if isinstance(edit, AddParameter | RenameParameter):
                     other = owners.setdefault((path, edit), number)
-                    if other != number:
-                        return other, number
+                elif isinstance(edit, Wrap | AddWithItem):
+                    span = edit.first if isinstance(edit, Wrap) else edit.span
+                    other, same = casts.setdefault((path, span), (number, edit))
+                if other != number and (
+                    isinstance(edit, AddParameter | RenameParameter) or same != edit
+                ):
+                    return other, number
     return None

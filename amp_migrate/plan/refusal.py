@@ -73,7 +73,7 @@ class Refusal:
     """The rewrite of a file that is not used, and why.
 
     `line` is that of a comment that asks to skip it, or 0. `place` is where the training would go wrong, None where
-    the text itself failed.
+    the text itself failed, and `program` are the files of the one in which it would, where that is known.
     """
 
     path: str
@@ -81,6 +81,7 @@ class Refusal:
     line: int = 0
     place: Place | None = None
     trouble: Trouble = Trouble.GRADIENTS
+    program: frozenset[str] = frozenset()
 
     @property
     def code(self) -> str:
@@ -126,11 +127,12 @@ def refuse_skipped(found: list[Site]) -> None:
 
 def refused_unit(found: list[Site], refusal: Refusal, project: Project) -> Cannot:
     """Say why a unit is left whose rewrite is not used."""
-    site = found[0]
+    site = next((s for s in found if s.module.path in refusal.program), found[0])
     if refusal.place is not None:
         advice = _ADVICES[refusal.trouble]
         message = _WOULD.format(refusal.reason)
-        return Cannot("AMP913", *_statement(project, site, refusal), message, advice)
+        at = _statement(project, site, refusal)
+        return Cannot("AMP913", *at, message, advice, program=refusal.program)
     if not refusal.line:
         advice = "report this to amp-migrate, and migrate this code by hand"
         reason = f"the rewrite of {PurePath(refusal.path).name} failed its check: {refusal.reason}"

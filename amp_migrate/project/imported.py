@@ -11,6 +11,7 @@ from amp_migrate.facts.paths import called_alone, mentions
 from amp_migrate.modules.imports import run_by
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.once import kept, once
+from amp_migrate.project.programs import run_by as may_run
 
 Node = tuple[Function, ast.AST]
 
@@ -64,6 +65,16 @@ def acts(module: Module) -> bool:
         or (isinstance(stmt, ast.If) and is_main(stmt))
         for stmt in module.tree.module.body
     )
+
+
+def apart(project: Project) -> list[frozenset[str]]:
+    """Return the files of each program: what it may run, and what nothing starts or imports in sight."""
+    files = project.modules.values()
+    run = {path: may_run(project, path) for path in project.modules}
+    imported = {other for path, found in run.items() for other in found if other != path}
+    first = [module for module in files if module.path not in imported]
+    unseen = {path for m in first if not acts(m) for path in run[m.path]}
+    return [frozenset(unseen.union(run[m.path])) for m in first if acts(m)]
 
 
 def runs_on_import(module: Module, node: ast.AST) -> bool:

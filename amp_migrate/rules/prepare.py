@@ -52,6 +52,7 @@ from amp_migrate.placement.windows.separate import (
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Function, Module
 from amp_migrate.project.reach import upwards
+from amp_migrate.rules.autocast.programs import NOBODY, Near
 from amp_migrate.rules.base import Context
 from amp_migrate.rules.mistakes.amp205_scale_loss_of_model import is_misplaced
 from amp_migrate.rules.refused import (
@@ -75,15 +76,16 @@ def prepare(
     settings: Settings,
     spelling: Spelling,
     module_level: bool = False,
-    leaving: frozenset[str] = frozenset(),
+    near: Near = NOBODY,
 ) -> Context:
     """Return the context of one unit, with its scaler as a variable of its file where `module_level`.
 
-    The programs in the files `leaving` share code with it, and keep Apex. Raises `Cannot` where the unit has to be left.
+    `near` are the programs that share code with it. Raises `Cannot` where the unit has to be left.
     """
     unit = make(index, found, module_level)
     unit.plain = settings.enables
-    unit.home.beside.leaving = leaving
+    beside = unit.home.beside
+    beside.leaving, beside.alike, beside.kept = near
     _refuse_sites(index, unit)
     misplaced = [site for site in unit.of(Kind.SCALE_LOSS) if is_misplaced(site)]
     unit.sites = [site for site in unit.sites if site not in misplaced]
@@ -103,8 +105,10 @@ def prepare(
     unscales = _unscales(unit, settings)
     refuse_unlike(unit, blocks)
     unit.regions, inlines, names = regions.training(unit, blocks.values())
+    inlines = [i for i in inlines if i.function.module.path not in beside.leaving]
     unit.inlined = [(inline.function, inline.value) for inline in inlines]
-    unit.regions = [r for r in unit.regions if r.function not in unit.home.beside.without]
+    trained = (r for r in unit.regions if r.module.path not in beside.leaving)
+    unit.regions = [r for r in trained if r.function not in beside.without]
     unit.regions, entropies = all_kept_out(unit)
     spelling = replace(spelling, remembers=asks(unit))
     if not spelling.remembers and not _offers_plain_steps(unit):

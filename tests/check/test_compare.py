@@ -65,9 +65,11 @@ from check.flags.plain import KEPT, PLAIN, PLAIN_UNTOLD
 from check.flags.set_later import SET_LATER
 from check.flags.static_arms import STATIC_ARMS
 from check.flags.unpacked import ASKED_AT_RUN_TIME, UNPACKED, UNPACKED_OTHERWISE
+from check.native.cast_twice import CAST_TWICE
 from check.native.casts_in_rounds import CASTS_IN_ROUNDS
 from check.native.chains import CHAINS, CHAINS_THAT_OVERLAP
 from check.native.changed_by_operators import CHANGED_BY_OPERATORS
+from check.native.drawn_weights import DRAWN_WEIGHTS
 from check.native.flags_elsewhere import FLAGS_ELSEWHERE
 from check.native.forward_helpers import FORWARD_HELPERS
 from check.native.kinds_of_scales import KINDS_OF_SCALES
@@ -149,6 +151,7 @@ EVERY = (
     *COUNTED_UP_TO, *EMPTIED_BRANCHES, *WRITTEN_IN_PLACE, *RUN_BY_CRITERIA, *OWN_BLOCKS, OVER_A_CALL, OTHER_CONTEXTS, *CHAINS, *UNSCALED_IN_PROPERTIES,
     *FORWARD_HELPERS, *LOOPS_OF_LAYERS,
     *METHODS_OF_PARTS, *CASTS_IN_ROUNDS, *OF_FIXTURES, *CHANGED_BY_OPERATORS, *FLAGS_ELSEWHERE, *KINDS_OF_SCALES, *TESTS_OF_THE_NEW_TEXT,
+    *CAST_TWICE, *DRAWN_WEIGHTS,
 )  # fmt: skip
 
 

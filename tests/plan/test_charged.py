@@ -63,19 +63,34 @@ ISLAND = SHARED.replace(
         return self.body(scores @ body)
 """,
 )
+FINISH = """
+
+def finish(loss, optimizer):
+    optimizer.zero_grad()
+    with amp.scale_loss(loss, optimizer) as scaled_loss:
+        scaled_loss.backward()
+    optimizer.step()
+"""
+CALLING = TRAIN.partition("    optimizer.zero_grad()")[0].replace("Net\n", "Net, finish\n", 1)
+CALLING += "    finish(loss, optimizer)\n"
 CALLS = "from middle import report\n\nprint(report(torch.ones(3)))\n"
 IMPORTS = "import middle\n\nprint(middle)\n"
 
 
 def _left(
-    monkeypatch: pytest.MonkeyPatch, search: str, wrong: Place, shared: str = SHARED
+    monkeypatch: pytest.MonkeyPatch,
+    search: str,
+    wrong: Place,
+    shared: str = SHARED,
+    program: frozenset[str] = frozenset(),
 ) -> set[str]:
     """Return the files that keep Apex where `wrong` goes wrong as long as one of two programs changes."""
 
     def judged(
         _: Judge, after: Mapping[str, str], claims: Claims, read: Mapping[str, Tree]
     ) -> Judgement:
-        found = [Objection("`norm` is not cast", wrong, (wrong,))] if "search.py" in after else []
+        objection = Objection("`norm` is not cast", wrong, (wrong,), program=program)
+        found = [objection] if "search.py" in after else []
         return Judgement(found, [])
 
     monkeypatch.setattr(Judge, "judged", judged)
@@ -99,3 +114,25 @@ def test_what_was_left_stays_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """Although it was one unit with what goes, as both change the network that they share."""
     wrong = Place("search.py", 13)
     assert _left(monkeypatch, TRAIN, wrong, ISLAND) == {"search.py"}
+
+
+def test_of_a_file_that_both_change_the_program_is_left_that_goes_wrong() -> None:
+    """Although the place itself is one of both."""
+    with pytest.MonkeyPatch.context() as patched:
+        wrong, program = Place("shared.py", 11), frozenset({"search.py", "shared.py"})
+        assert _left(patched, TRAIN, wrong, ISLAND, program) == {"search.py"}
+    with pytest.MonkeyPatch.context() as patched:
+        assert _left(patched, TRAIN, wrong, ISLAND) == {"another.py", "search.py"}
+
+
+def test_of_one_unit_the_program_is_left_that_goes_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other one goes with the helper of both, as the one that stays lacks the GradScaler there."""
+    monkeypatch.setitem(globals(), "TRAIN", CALLING)
+    wrong, program = Place("shared.py", 17), frozenset({"search.py", "shared.py"})
+    assert _left(
+        monkeypatch,
+        CALLING,
+        wrong,
+        SHARED.replace("torch\n", "torch\nfrom apex import amp\n", 1) + FINISH,
+        program,
+    ) == {"search.py"}

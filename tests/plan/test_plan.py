@@ -89,7 +89,7 @@ def test_lines_of_an_edit(edit: Edit, lines: list[int]) -> None:
 
 
 def test_units_that_edit_one_place() -> None:
-    """Parameters and autocast at one place make two units one; other edits do not, nor those of one unit."""
+    """Parameters and unlike casts at one place make two units one; other edits do not, nor those of one unit."""
     same = AddParameter(HERE, "scaler", None, "")
     one, other = (
         [_decision("a.py", same)],
@@ -102,7 +102,9 @@ def test_units_that_edit_one_place() -> None:
     plain = Replace(HERE, "x")
     assert entangled([[_decision("a.py", plain)], [_decision("a.py", plain)]]) is None
     wrap = Wrap(HERE, THERE, "with x:")
-    assert entangled([[_decision("a.py", wrap)], [_decision("a.py", wrap)]]) == (0, 1)
+    assert entangled([[_decision("a.py", wrap)], [_decision("a.py", wrap)]]) is None
+    unlike = Wrap(HERE, THERE, "with y:")
+    assert entangled([[_decision("a.py", wrap)], [_decision("a.py", unlike)]]) == (0, 1)
 
 
 COMMENTS: dict[str, tuple[str, str, int | None]] = {

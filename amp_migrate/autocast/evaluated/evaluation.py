@@ -25,7 +25,7 @@ from amp_migrate.autocast.evaluated.losses import (
     measured_apart,
     selects,
 )
-from amp_migrate.autocast.evaluated.shared import calls_aside, of_others, run_by_others
+from amp_migrate.autocast.evaluated.shared import calls_aside, of_others
 from amp_migrate.autocast.evaluated.taken import run_as_functions
 from amp_migrate.autocast.evaluated.unfed import (
     covered,
@@ -92,8 +92,7 @@ def evaluations(unit: Unit) -> list[Region]:
         found += losses_apart(unit, found)
     else:
         found += measured_apart(unit, found, models | kept)
-    others = run_by_others(unit)
-    own = [r for r in merged(found) if r.module.path not in others and not before_apex(unit, r)]
+    own = [r for r in merged(found) if not before_apex(unit, r)]
     training = {function for function, _ in unit.trained()}
     taken |= nodes_in([r for r in own if r.function in training])
     held = taken | (nodes_in(own) & nodes_in(helped))

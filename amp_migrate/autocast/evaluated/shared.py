@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from amp_migrate.apex.sites import Kind
 from amp_migrate.autocast.evaluated.inference import without_gradients
 from amp_migrate.autocast.evaluated.unfed import feeds_nothing
 from amp_migrate.facts.closure import closure
@@ -13,8 +12,6 @@ from amp_migrate.facts.paths import all_given, path
 from amp_migrate.placement.finding.networks import is_made_anew
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.project.imported import acts
-from amp_migrate.project.programs import programs
 from amp_migrate.protocol.code.program import program_of
 
 _Runs = Callable[[Module, ast.Call], bool]
@@ -63,33 +60,6 @@ def of_others(unit: Unit, module: Module, call: ast.Call, models: set[int]) -> b
     if not any(groups) or any(found & models for found in groups):
         return False
     return not any(is_made_anew(unit, module, node) for node in given)
-
-
-def run_by_others(unit: Unit) -> set[str]:
-    """Return the files that only programs run which do not initialize what the unit does.
-
-    A file that none imports, and that neither starts anything nor initializes itself, may be imported by its name.
-    """
-    project = unit.project
-    own = {site.module.path for site in unit.of(Kind.INITIALIZE)}
-    if not own:
-        return set()
-    ran = programs(project, unit.near)
-    mine = set().union(*(files for files in ran.values() if files & own))
-    started = (
-        files for program, files in ran.items() if not files & own and _starts(project, program)
-    )
-    return set().union(*started) - mine
-
-
-def _starts(project: Project, program: Module) -> bool:
-    """Tell whether a file initializes, or does something else when it is run than to define."""
-    return acts(program) or any(
-        isinstance(call.func, ast.Attribute)
-        and call.func.attr == "initialize"
-        and project.external(program, call.func) == "apex.amp.initialize"
-        for call in program.tree.nodes(ast.Call)
-    )
 
 
 def _helps(function: Function) -> bool:

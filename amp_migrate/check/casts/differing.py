@@ -17,13 +17,15 @@ from amp_migrate.facts.paths import tail
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.faults import Place, Trouble
+from amp_migrate.training.region import functions_run
 
-CAST, UNCAST, SWITCHED, NATIVE, NARROWED = (
+CAST, UNCAST, SWITCHED, NATIVE, NARROWED, TWICE = (
     "is cast, which Apex did not do:",
     "is not cast, which Apex did:",
     "is cast while a flag is set that may change later, and Apex stays on:",
     "is not cast in runs without Apex, which native AMP did:",
     "turned native casts on, and nothing does where it did:",
+    "is cast by native AMP in a program that keeps Apex, which casts it too:",
 )
 
 UNKNOWN: States = frozenset({None})
@@ -35,6 +37,7 @@ _TROUBLES = {
     SWITCHED: Trouble.CASTS_MISSING,
     NATIVE: Trouble.CASTS_MISSING,
     NARROWED: Trouble.CASTS_MISSING,
+    TWICE: Trouble.HELD_BACK,
 }
 Where = tuple[Key, str]
 """A function, and the text of a call in it."""
@@ -61,6 +64,16 @@ def is_unknown(
 def same(side: Side, functions: Iterable[Function]) -> list[Function]:
     """Return the functions of a text that some of the other text are."""
     return [f for other in functions for f in side.functions.get(key(other), ())]
+
+
+def run_by(
+    old: Side, new: Side, places: Iterable[tuple[Function, ast.Call]], call: ast.Call
+) -> list[Function]:
+    """Return the functions of the new text that a call of it runs, or that of the old one at some places."""
+    found = functions_run(new.project, new.project.module_of(call), call)
+    for function, node in places:
+        found += same(new, functions_run(old.project, function.module, node))
+    return found
 
 
 def ways(enabled: ast.expr | None) -> list[ast.expr]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from amp_migrate.check.apex.assumed import Initialize, initializes
+from amp_migrate.check.apex.assumed import Initialize
 from amp_migrate.check.apex.disabling import States
 from amp_migrate.check.apex.facts import Facts
 from amp_migrate.check.apex.initialized import OFF, ON, initialized
@@ -16,12 +16,14 @@ from amp_migrate.check.casts.again import Again
 from amp_migrate.check.casts.callables import Replaced, counterparts, spelled
 from amp_migrate.check.casts.casting import Casting, Casts
 from amp_migrate.check.casts.computing.types import Run, Texts, computed
+from amp_migrate.check.casts.conditions.beside import beside_apex
 from amp_migrate.check.casts.conditions.blocks import new_blocks
 from amp_migrate.check.casts.conditions.entries import Entries
 from amp_migrate.check.casts.conditions.joined import does_nothing
 from amp_migrate.check.casts.differing import (
     CAST,
     SWITCHED,
+    TWICE,
     UNCAST,
     UNKNOWN,
     Where,
@@ -29,6 +31,7 @@ from amp_migrate.check.casts.differing import (
     is_scaled,
     is_unknown,
     place,
+    run_by,
     same,
     scales,
     told_above,
@@ -44,7 +47,6 @@ from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.flow.assumption import NOTHING
 from amp_migrate.project import Function
-from amp_migrate.training.region import functions_run
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +65,9 @@ class Forwards:
         if not all(graph(i.function).at(i.call) for i in self.every):  # in a lambda
             return
         for item in self._live:
-            if not self._stays(item):
+            if self._entries.stays(item, self.new):
+                yield from self._added(TWICE, *beside_apex(self.new, self._entries, item))
+            else:
                 yield from self._with_amp(item)
         for item in self.every:
             for facts, alone, scaled in self._entries.off(item):
@@ -74,7 +78,9 @@ class Forwards:
                 entries, calls = self._entries.of(item, way[0][0]), {i.call for i in self._live}
                 if not initialized(self.old.program, calls, facts).may_come(entries):
                     yield from self._without(item, facts, scaled=False, entries=entries)
-        anew = [item for item in self._live if item.trains and not self._stays(item)]
+        anew = [
+            item for item in self._live if item.trains and not self._entries.stays(item, self.new)
+        ]
         for item in anew:
             yield from self._scalers.outlasting(item, self._written, self.new)
         yield from self._scalers.going_on(anew, self._written)
@@ -103,11 +109,13 @@ class Forwards:
     def _live(self) -> list[Initialize]:
         return [item for item in self.every if item.on is not None]
 
-    def _stays(self, item: Initialize) -> bool:
-        """Tell whether the new text still initializes Apex where the old one did, which casts as it did."""
-        name = key(item.function)
-        left = sum(key(i.function) == name for i in initializes(self.new.project))
-        return 0 < left == sum(key(i.function) == name for i in self.every)
+    def _added(
+        self, what: str, native: Casting, begun: Mapping[Function, frozenset[Casts]]
+    ) -> Iterator[tuple[Key, Difference]]:
+        """Yield what is cast in blocks that the old text did not have."""
+        for at, call, _ in self._cast(begun, native):
+            if not self._cast_before(at):
+                yield differs(what, at, call)
 
     def _with_amp(self, item: Initialize) -> Iterator[tuple[Key, Difference]]:
         assert item.on is not None
@@ -153,7 +161,9 @@ class Forwards:
                 ways = self.new.program, native, begun, function
                 reported = reported or told_above(*ways, self._is_told)
                 reported = reported or replaced.runs(function, call.func, begun)
-                if not reported and not native.within(self._runs_in(at, call)):
+                if not reported and not native.within(
+                    run_by(self.old, self.new, self._spelled(at), call)
+                ):
                     yield differs(UNCAST, at, call)
             elif wanted == ON and inside is Casts.ON and self._is_forward(at):
                 if lasting.at(function, call, lasts.get(function, frozenset())) is not Casts.ON:
@@ -223,9 +233,7 @@ class Forwards:
         yield from lacking.wrappers()
         entries = same(self.new, (f for f in begin if f.node is None))
         begun = self._written.spread(entries, sure=True, inside_networks=True)
-        for at, call, _ in self._cast(begun, self._written):
-            if not self._cast_before(at):
-                yield differs(CAST, at, call)
+        yield from self._added(CAST, self._written, begun)
         yield from self._kept.lost(Facts(), begin)
 
     def _is_reported(self, at: Where) -> bool:
@@ -251,20 +259,11 @@ class Forwards:
     def _native(self) -> Casting:
         return Casting(self.old.program, Facts())
 
-    def _runs_in(self, at: Where, call: ast.Call) -> list[Function]:
-        """Return the functions of the new text that a call of the old or the new one runs."""
-        project = self.new.project
-        found = functions_run(project, project.module_of(call), call)
-        for function, node in self._spelled(at):
-            found += same(self.new, functions_run(self.old.project, function.module, node))
-        return found
-
     def _old(self, name: Key) -> Sequence[Function]:
         return self.old.functions.get(name, ()) or self._lambdas.get(name, ())
 
     @cached_property
     def _lambdas(self) -> dict[Key, list[Function]]:
-        """The lambdas of the old text, by what names them."""
         found: dict[Key, list[Function]] = {}
         for function in self.old.program.calls.anonymous:
             found.setdefault(key(function), []).append(function)

@@ -14,8 +14,9 @@ from amp_migrate.availability.availability import Availability
 from amp_migrate.availability.flags import not_bools, numbers
 from amp_migrate.facts.below import every
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.project.imported import Coming, coming
+from amp_migrate.project.imported import Coming, acts, coming
 from amp_migrate.project.once import kept
+from amp_migrate.project.programs import beside, programs
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.scaler.home import Home
 from amp_migrate.training.forwards.forwards import Forwards
@@ -75,8 +76,29 @@ class Unit:
     @cached_property
     def near(self) -> list[Module]:
         """The files of the programs that its uses of Apex are in, all without any: nothing runs it from elsewhere."""
-        leaving = self.home.beside.leaving
-        return [module for module in self._connected if module.path not in leaving]
+        other = self.home.beside.leaving | self._of_others()
+        return [module for module in self._connected if module.path not in other]
+
+    def _of_others(self) -> set[str]:
+        """Return the files that only programs run which do not initialize what the unit does.
+
+        A file that none imports, and that neither starts anything nor initializes itself, may be imported by its name.
+        """
+        own = {site.module.path for site in self.of(Kind.INITIALIZE)}
+        if not own:
+            return set()
+        ran = programs(self.project, self._connected)
+        started = (f for program, f in ran.items() if not f & own and self._starts(program))
+        return set().union(*started) - beside(self.project, *own)
+
+    def _starts(self, program: Module) -> bool:
+        """Tell whether a file initializes, or does something else when it is run than to define."""
+        return acts(program) or any(
+            isinstance(call.func, ast.Attribute)
+            and call.func.attr == "initialize"
+            and self.project.external(program, call.func) == "apex.amp.initialize"
+            for call in program.tree.nodes(ast.Call)
+        )
 
     @cached_property
     def _connected(self) -> list[Module]:

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from pathlib import PurePath
 
 from amp_migrate.apex.apart import elements
 from amp_migrate.apex.sites import Kind, Site
@@ -47,7 +48,12 @@ from amp_migrate.plan.model import (
 from amp_migrate.project import Function
 from amp_migrate.rules.autocast.evaluation_places import cast_at, joined
 from amp_migrate.rules.autocast.on_cpu import copied
-from amp_migrate.rules.autocast.programs import is_come_to, only_in_forwards, serves_others
+from amp_migrate.rules.autocast.programs import (
+    is_come_to,
+    keeps_apex,
+    only_in_forwards,
+    serves_others,
+)
 from amp_migrate.rules.autocast.suspended import suspended
 from amp_migrate.rules.autocast.unseen import recorded, unseen
 from amp_migrate.rules.base import Context, Rule, Safety, decision
@@ -68,11 +74,14 @@ def decide(context: Context) -> Iterator[Decision]:
     asked = [r for r in context.evaluations() if not disabled.holds(r)]
     places = cast_at(context, asked, disabled)
     regions = [r for r in places.regions if not disabled.holds(r) and _ran_under_apex(context, r)]
+    kept = [r for r in regions if keeps_apex(context.unit, r.function)]
     aside = [
         region for region in others(context.unit, regions) if context.casts.runs(region.function)
     ]
     apart = cast_at(context, aside, disabled)
     shared = [r for r in apart.regions if r in aside and serves_others(context.unit, r.function)]
+    shared += kept
+    regions = [r for r in regions if r not in kept]
     regions = joined(context, [*regions, *(r for r in apart.regions if r not in shared)])
     decisions = [
         (region, _evaluation(context, region))
@@ -267,5 +276,9 @@ def _left_in_fp32(context: Context, region: Region, callers: Sequence[str] = ())
     elif not is_come_to(context.unit, region.function):
         message = "nothing in the files given runs this function: its forward pass is cast only where what calls it is under autocast"
         advice = f"where it is not, put the call {cast}"
+    elif (site := keeps_apex(context.unit, region.function)) is not None:
+        kept = PurePath(site.module.path).name
+        message = f"this evaluation {ran}: {kept} keeps Apex and runs {who} as well, where a block would change what Apex does"
+        advice = f"migrate {kept} too, or put the calls of {who} {cast} in the other programs"
     path = region.module.path
     return Decision(Finding(path, _span(region), RULE.code, Status.NOTE, message, advice), [])

@@ -20,7 +20,7 @@ from amp_migrate.autocast.reloads import reloads
 from amp_migrate.project import CallSite, Function, Project
 from amp_migrate.project.reach import reached_by
 from amp_migrate.protocol.code.program import program_of
-from amp_migrate.rules.autocast.programs import serves_others
+from amp_migrate.rules.autocast.programs import keeps_apex, serves_others
 from amp_migrate.rules.base import Context
 from amp_migrate.training.region import Part, Region, nodes_in, parts_of
 
@@ -154,6 +154,8 @@ class _Upwards:
     def _found_seeing(self, region: Region) -> bool:
         context, function = self._context, region.function
         if self._disabled.runs(function) and not self._disabled.borrows(function):
+            return False
+        if keeps_apex(context.unit, function) is not None:
             return False
         told = context.casts.told(function, region.first, training=False)
         if told is None or told.by_scaler:

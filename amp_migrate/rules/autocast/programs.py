@@ -3,13 +3,34 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
+from amp_migrate.apex.sites import Site
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import tail, walk
 from amp_migrate.placement.finding.unit import Unit
-from amp_migrate.project import Function, Project
+from amp_migrate.project import Class, Function, Project
+from amp_migrate.project.imported import coming
+from amp_migrate.project.once import kept
+from amp_migrate.project.programs import beside
 from amp_migrate.project.reach import reachable
 from amp_migrate.training.forwards.classes import is_of_network
+
+
+class Near(NamedTuple):
+    """The programs that share code with a unit.
+
+    Those in the files `leaving` were one unit with it and keep Apex. Of the initializes of other units, those of `alike`
+    cast what they share in the same way, and those of `kept` keep Apex.
+    """
+
+    leaving: frozenset[str]
+    alike: frozenset[Site]
+    kept: frozenset[Site]
+
+
+NOBODY = Near(frozenset(), frozenset(), frozenset())
 
 
 def serves_others(unit: Unit, function: Function) -> bool:
@@ -17,8 +38,56 @@ def serves_others(unit: Unit, function: Function) -> bool:
     begin = _roots(unit.project, function)
     leads = {root: _leads(unit, root) for root in begin}
     return any(leads.values()) and any(
-        not leads[root] and _is_program(root) for root in begin if root is not function
+        not leads[root] and _is_program(root) and not _is_alike(unit, root)
+        for root in begin
+        if root is not function
     )
+
+
+def staying(unit: Unit, function: Function) -> Iterator[Site]:
+    """Yield the initializes that stay with Apex in programs that may run a function."""
+    kept = _in_order(unit.home.beside.kept)
+    return (site for site in kept if may_run(unit.project, site, function))
+
+
+def keeps_apex(unit: Unit, function: Function) -> Site | None:
+    """Return an initialize that stays with Apex in a program that may run a function; None where there is none."""
+    return next(staying(unit, function), None)
+
+
+def may_run(project: Project, site: Site, function: Function) -> bool:
+    """Tell whether a program that initializes at a site may run a function, by calls or by what it makes of its class."""
+    if function.module.path not in beside(project, site.module.path):
+        return False
+    ran, made = kept(project, (may_run, site), lambda: _ran(project, site))
+    if function in ran:
+        return True
+    if function.cls is not None:
+        return function.cls in made and not project.callers(function)
+    return not project.callers(function) and bool(
+        any(project.escapes(function)) or getattr(function.node, "decorator_list", ())
+    )
+
+
+def _ran(project: Project, site: Site) -> tuple[frozenset[Function], frozenset[Class]]:
+    """Return what comes to an initialize runs, and the classes, with their bases, of which that makes objects."""
+    ways = coming(project, [(site.function, site.node)]).functions
+    starts = {f for way in ways for f in (way, way.module.top)}
+    ran = frozenset().union(*(reachable(project, start) for start in starts))
+    calls = (call for function in ran for call in function.calls)
+    made = {cls for call in calls for cls in project.constructed(call)}
+    return ran, frozenset(base for cls in made for base in cls.mro())
+
+
+def _is_alike(unit: Unit, root: Function) -> bool:
+    """Tell whether what nothing calls comes to an initialize of a program that casts what it shares as the unit does."""
+    alike = unit.home.beside.alike
+    come = coming(unit.project, [(s.function, s.node) for s in _in_order(alike)]).functions
+    return root in come or not {s.function for s in alike}.isdisjoint(reachable(unit.project, root))
+
+
+def _in_order(sites: Iterable[Site]) -> list[Site]:
+    return sorted(sites, key=lambda site: (site.module.path, site.span))
 
 
 def is_come_to(unit: Unit, function: Function) -> bool:

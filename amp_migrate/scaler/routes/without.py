@@ -105,7 +105,8 @@ class Beside:
 
     Those `without` AMP hand in `off`, where that is set, and `lending` are the functions that do. The calls `uncast`, for
     which AMP is switched off, hand it in as well, to the functions `borrowing`. Programs in the files `leaving` keep
-    Apex: their calls lack the argument, which is an error as soon as they come to one of `lacking`.
+    Apex: their calls lack the argument, which is an error as soon as they come to one of `lacking`. What initializes Apex
+    in other programs is `kept` where those keep it, and `alike` where they cast what they share as the unit does.
     """
 
     without: Container[Function] = ()
@@ -113,6 +114,8 @@ class Beside:
     uncast: frozenset[ast.Call] = frozenset()
     borrowing: frozenset[Function] = frozenset()
     leaving: frozenset[str] = frozenset()
+    alike: frozenset[Site] = frozenset()
+    kept: frozenset[Site] = frozenset()
     lending: set[Function] = field(default_factory=set)
     lacking: set[ast.Call] = field(default_factory=set)
     before: dict[ast.stmt, Function] = field(default_factory=dict)

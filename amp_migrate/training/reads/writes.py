@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import Class, Function, Module, Project
+from amp_migrate.project.reach import of_new_objects
 from amp_migrate.training.bindings import bases, bound_value
 from amp_migrate.training.gradients.used import hands_out
 from amp_migrate.training.named import Groups
@@ -54,7 +55,7 @@ class Writes:
         assigned to. No names stand for any network.
         """
         networks = self._networks(module, node)
-        if networks is None:
+        if networks is None or (networks and all(self._is_new(module, n) for n in networks)):
             return None
         named = [self._named(module, network) for network in networks]
         return joined(named) if all(one.networks for one in named) else NOTHING_NAMED
@@ -97,6 +98,23 @@ class Writes:
                 if networks is not None:
                     found.append((module, node, networks))
         return found
+
+    def _is_new(self, module: Module, owner: ast.expr) -> bool:
+        """Tell whether the weights are those of an object that is being made, and of no network that it is given."""
+        function = self._project.function_of(module, owner)
+        if function.cls is None or not function.is_receiver(owner):
+            return False
+        made = (m for c in function.cls.mro() if (m := c.methods.get("__init__")) is not None)
+        return of_new_objects(self._project, function) and not any(map(self._takes, made))
+
+    def _takes(self, constructor: Function) -> bool:
+        """Tell whether a constructor keeps a network that it is given."""
+        given = {n for n in constructor.own_nodes if isinstance(n, ast.Name)}
+        return any(
+            n.id in constructor.parameters.names and self._objects.is_network(constructor.module, n)
+            for n in given
+            if isinstance(n.ctx, ast.Load) and not constructor.is_receiver(n)
+        )
 
     def _named(self, module: Module, owner: ast.expr) -> Concerned:
         """Return the names of the networks whose weights an expression hands out; none where it may be any."""

@@ -99,6 +99,26 @@ ADVISED = (
         ),
     ),
     Advised(
+        "refused/attack_shared_with_a_program_left",
+        "change what keeps Apex in virtual.py",
+        (("virtual.py", "    mixed_hooks.register(amp)\n", ""),),
+    ),
+    Advised(
+        "refused/losses_yielded_to_a_program_left",
+        "give each program a function of its own here",
+        (
+            ("small.py", "from stream import losses", "from stream import yielded"),
+            ("small.py", "for loss in losses(", "for loss in yielded("),
+            (
+                "stream.py",
+                "def losses(model, batches):\n",
+                "def yielded(model, batches):\n    for x, y in batches:\n        yield mse_loss(model(x), y)\n\n\n"
+                "def losses(model, batches):\n",
+            ),
+        ),
+        leads_to="AMP909",
+    ),
+    Advised(
         "refused/registered_for_a_program_that_is_left",
         "with `scaled_loss.backward()` in it",
         (("two.py", "run(scaled_loss, opt, net)\n", "scaled_loss.backward()\n    opt.step()\n"),),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 
-from amp_migrate.check.apex.assumed import Initialize
+from amp_migrate.check.apex.assumed import Initialize, initializes
 from amp_migrate.check.apex.facts import Facts
 from amp_migrate.check.apex.initialized import initialized
 from amp_migrate.check.casts.casting import Casting
 from amp_migrate.check.casts.conditions.joined import apart, does_nothing, joined
 from amp_migrate.check.casts.differing import scales
-from amp_migrate.check.events.sides import Side
+from amp_migrate.check.events.sides import Side, key
 from amp_migrate.facts.paths import tail
 from amp_migrate.flow.assumption import Assumption
 from amp_migrate.project import Function
@@ -52,6 +52,18 @@ class Entries:
         found = initialized(self._old.program, {item.call}).entries()
         leads = upwards(self._old.project, through) if through and through.node else found
         return [f for f in found if f in leads]
+
+    def stays(self, item: Initialize, new: Side) -> bool:
+        """Tell whether the new text still initializes Apex where the old one did, which casts as it did."""
+        name = key(item.function)
+        left = sum(key(i.function) == name for i in initializes(new.project))
+        return 0 < left == sum(key(i.function) == name for i in self._every)
+
+    def staying(self, item: Initialize, new: Side) -> list[Function]:
+        """Return the programs that lead to an initialize which stays, and to none that goes."""
+        going = {i.call for i in self._every if not self.stays(i, new)}
+        leads = initialized(self._old.program, going).leads
+        return [f for f in self.of(item) if not leads(f)]
 
     def behind(self, known: Collection[Function]) -> list[Function]:
         """Return the functions that code out of sight calls while Apex is on, beside known ones: they scale losses by it."""
