@@ -7,8 +7,9 @@ from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
 from amp_migrate.facts.below import every
-from amp_migrate.facts.paths import same, tail
-from amp_migrate.project import Class, Function
+from amp_migrate.facts.paths import all_given, same, tail
+from amp_migrate.facts.scopes import assigned
+from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.protocol.calls.coming import handed_in
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.faults import Breach, Fault, Place
@@ -16,11 +17,13 @@ from amp_migrate.protocol.machine import Moved, Unmoved
 from amp_migrate.protocol.run.runs import Key, Summary
 from amp_migrate.protocol.run.solve import Run
 from amp_migrate.protocol.switched import Switch
+from amp_migrate.training.bindings import returned
 from amp_migrate.training.events import Event, Kind
 from amp_migrate.training.origins.meant import held
 from amp_migrate.training.steppers import has_groups
 
 _LISTS = (ast.List, ast.Tuple, ast.ListComp)
+_DISPLAYS = (ast.List, ast.Tuple)
 _USES = (Kind.STEP, Kind.UNSCALE)
 _UPDATES = (Kind.UPDATE, Kind.SET_SCALE, Kind.HANDED)
 
@@ -201,6 +204,8 @@ def listed(program: Program) -> Iterator[Fault]:
 def _is_list(program: Program, function: Function, given: ast.expr) -> bool:
     """Tell whether a variable holds a list on some way, or an attribute on all, where no test around tells of it."""
     module = function.module
+    if _is_item(program.project, module, given):
+        return False
     given_in = handed_in(program.project, function, given)
     places = [(module, given)] if given_in is None else given_in
     values = [v for where, node in places for v in held(program.project, where, node)]
@@ -211,6 +216,37 @@ def _is_list(program: Program, function: Function, given: ast.expr) -> bool:
     tests = [part for up, _ in module.tree.sides(given) for part in every(up.test)]
     asking = (node for node in tests if isinstance(node, ast.Call))
     return found and not any(same(node, given) for call in asking for node in call.args)
+
+
+def _is_item(project: Project, module: Module, given: ast.expr) -> bool:
+    """Tell whether a variable is only bound to items of one list, which a function returns whole: ``a, b = f()``."""
+    bindings = list(module.scopes.bound(given)) if isinstance(given, ast.Name) else []
+    return bool(bindings) and all(_takes_apart(project, module, binding) for binding in bindings)
+
+
+def _takes_apart(project: Project, module: Module, binding: ast.AST) -> bool:
+    display = module.tree.parent(binding)
+    statement = module.tree.parent(display) if isinstance(display, ast.Tuple) else None
+    value = statement.value if isinstance(statement, ast.Assign) else None
+    if not isinstance(value, ast.Call) or project.apex(module, value.func):
+        return False
+    backs = [(callee, back) for callee in project.callees(value) for back in returned(callee)]
+    return bool(backs) and all(
+        isinstance(back, ast.Name) and not _holds_lists(callee, back) for callee, back in backs
+    )
+
+
+def _holds_lists(function: Function, name: ast.Name) -> bool:
+    """Tell whether what a variable of a function holds, or is given by its methods, may be lists again."""
+    scopes, tree = function.module.scopes, function.module.tree
+    made = [assigned(tree, binding) for binding in scopes.bound(name)]
+    items = [item for m in made if isinstance(m, _DISPLAYS) for item in m.elts]
+    for call in function.calls:
+        if isinstance(call.func, ast.Attribute) and same(call.func.value, name):
+            items += all_given(call)
+    return not all(isinstance(m, _DISPLAYS) for m in made) or any(
+        not isinstance(item, ast.Call) for item in items
+    )
 
 
 def _lacks(program: Program, function: Function, given: ast.expr) -> bool:

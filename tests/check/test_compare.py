@@ -69,16 +69,17 @@ from check.native.cast_twice import CAST_TWICE
 from check.native.casts_in_rounds import CASTS_IN_ROUNDS
 from check.native.chains import CHAINS, CHAINS_THAT_OVERLAP
 from check.native.changed_by_operators import CHANGED_BY_OPERATORS
-from check.native.drawn_weights import DRAWN_WEIGHTS
 from check.native.flags_elsewhere import FLAGS_ELSEWHERE
-from check.native.forward_helpers import FORWARD_HELPERS
 from check.native.kinds_of_scales import KINDS_OF_SCALES
-from check.native.loops_of_layers import LOOPS_OF_LAYERS
-from check.native.methods_of_parts import METHODS_OF_PARTS
 from check.native.of_fixtures import OF_FIXTURES
 from check.native.own_blocks import LEFT_IN_FP32, OTHER_CONTEXTS, OVER_A_CALL, OWN_BLOCKS
 from check.native.tests_of_the_new_text import TESTS_OF_THE_NEW_TEXT
 from check.native.unscaled_in_properties import UNSCALED_IN_PROPERTIES
+from check.objects.drawn_weights import DRAWN_WEIGHTS
+from check.objects.forward_helpers import FORWARD_HELPERS
+from check.objects.items_of_lists import ITEMS_OF_LISTS
+from check.objects.loops_of_layers import LOOPS_OF_LAYERS
+from check.objects.methods_of_parts import METHODS_OF_PARTS
 from check.outputs.cleared_behind import CLEARED_BEHIND
 from check.outputs.gradients_taken import GRADIENTS_TAKEN
 from check.outputs.measured import MEASURED
@@ -151,7 +152,7 @@ EVERY = (
     *COUNTED_UP_TO, *EMPTIED_BRANCHES, *WRITTEN_IN_PLACE, *RUN_BY_CRITERIA, *OWN_BLOCKS, OVER_A_CALL, OTHER_CONTEXTS, *CHAINS, *UNSCALED_IN_PROPERTIES,
     *FORWARD_HELPERS, *LOOPS_OF_LAYERS,
     *METHODS_OF_PARTS, *CASTS_IN_ROUNDS, *OF_FIXTURES, *CHANGED_BY_OPERATORS, *FLAGS_ELSEWHERE, *KINDS_OF_SCALES, *TESTS_OF_THE_NEW_TEXT,
-    *CAST_TWICE, *DRAWN_WEIGHTS,
+    *CAST_TWICE, *DRAWN_WEIGHTS, *ITEMS_OF_LISTS,
 )  # fmt: skip
 
 
