@@ -11,7 +11,7 @@ from functools import cached_property
 from amp_migrate.facts.paths import all_given
 from amp_migrate.project import Module, Project
 from amp_migrate.training.bindings import bases
-from amp_migrate.training.steppers import makes_optimizer
+from amp_migrate.training.steppers import is_optimizer_class, makes_optimizer
 
 Groups = frozenset[int]
 Call = tuple[Module, ast.Call]
@@ -140,6 +140,20 @@ class Makers:
                         yield made, values.with_receivers(where, base)[1]
                     else:
                         yield values.with_receivers(where, base)
+
+    def made(self, call: ast.Call) -> Groups:
+        """Return the names of the optimizer that a call makes, also of a class of the project; none where it is given one."""
+        if call in self.calls:
+            return self.groups[call]
+        if not any(map(is_optimizer_class, self._project.constructed(call))):
+            return frozenset()
+        module, values = self._project.module_of(call), self._project.values
+        given = [cls for node in all_given(call) for cls in values.instance_classes(module, node)]
+        if any(map(is_optimizer_class, given)) or any(
+            values.is_optimizer(module, node) for node in all_given(call)
+        ):
+            return frozenset()
+        return _one(values.group(module, call))
 
     def is_of_torch(self, call: ast.Call) -> bool:
         """Tell whether a call of those makes an optimizer of torch, and not one that is only known by its name."""

@@ -291,8 +291,6 @@ class Objects:
         return {m for call, m in self.makers.calls.items() if self.makers.groups[call] & own}
 
     def made(self, call: ast.Call) -> frozenset[int]:
-        """Return the numbers of the optimizers of torch that a call makes."""
-        if call not in self.makers.calls:
-            return frozenset()
-        groups = self.makers.groups[call]
+        """Return the numbers of the optimizers of torch, or of a class of the project, that a call makes."""
+        groups = self.makers.made(call)
         return frozenset(o.number for o in self.optimizers if o.groups & groups)
