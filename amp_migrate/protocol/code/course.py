@@ -10,11 +10,13 @@ from functools import cached_property
 from amp_migrate.facts.below import every, names_in, outcomes
 from amp_migrate.facts.constants import is_none
 from amp_migrate.facts.scopes import assigned
+from amp_migrate.flow.assumption import Assumption, Known
 from amp_migrate.flow.cfg.graph import Graph
 from amp_migrate.flow.cfg.points import Edge, EdgeKind, Point
 from amp_migrate.flow.cfg.points import Kind as PointKind
 from amp_migrate.flow.cfg.subject import DECIDES, asked_by
 from amp_migrate.flow.changes import stored_name
+from amp_migrate.flow.terms import Term
 from amp_migrate.project import Function
 from amp_migrate.protocol.calls.standing import standing_of
 from amp_migrate.protocol.code.liveness import Liveness
@@ -138,7 +140,40 @@ class Course:
             self._asked[test] = switched
         return self._asked[test]
 
+    def there(
+        self, function: Function, test: ast.expr, known: Assumption, truth: bool
+    ) -> Assumption | None:
+        """Return what is known where a test has come out as `truth`: of a GradScaler whether it is there, all along a run; None where it cannot."""
+        asked = self._of_scaler(function, test)
+        if asked is None or asked[0] in self._there:
+            return known
+        return _there(known, asked[0], truth is asked[1])
+
+    def called(
+        self, function: Function, node: ast.AST | None, known: Assumption
+    ) -> Assumption | None:
+        """Return what is known behind a call of a method of a GradScaler, which is there then; None where it raises as it is not."""
+        found: Assumption | None = known
+        while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            number = self._one(function, node.func.value)
+            if number is not None and number not in self._there and found is not None:
+                found = _there(found, number, True)
+            node = node.func.value
+        return found
+
+    def _one(self, function: Function, node: ast.expr) -> int | None:
+        """Return the one GradScaler that an expression may hold."""
+        objects = self._program.training.objects
+        held = objects.groups(function.module, node) if objects.scalers else frozenset()
+        numbers = [s.number for s in objects.scalers if s.groups & held]
+        return numbers[0] if len(numbers) == 1 else None
+
     def _asks(self, function: Function, test: ast.expr) -> bool | None:
+        asked = self._of_scaler(function, test)
+        return asked[1] if asked is not None and asked[0] in self._there else None
+
+    def _of_scaler(self, function: Function, test: ast.expr) -> tuple[int, bool] | None:
+        """Return the GradScaler of which a test asks whether it is there, and how it comes out where it is."""
         subject, positive = test, True
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             subject, positive = test.operand, False
@@ -150,8 +185,9 @@ class Course:
         if not isinstance(subject, ast.Name | ast.Attribute):
             return None
         number = self._program.training.objects.scaler(function.module, subject)
-        told = number in self._there and not self._is_handed_on(function, subject)
-        return positive if told else None
+        if number is None or self._is_handed_on(function, subject):
+            return None
+        return number, positive
 
     def _is_handed_on(self, function: Function, subject: ast.Name | ast.Attribute) -> bool:
         """Tell whether a test decides that a name holds a GradScaler of another one, or None."""
@@ -205,6 +241,12 @@ class Course:
                 for part in every(node)
             )
         return self._training[function, node]
+
+
+def _there(known: Assumption, number: int, truth: bool) -> Assumption | None:
+    """Return what is known with a GradScaler that is there or not; None where the other is known."""
+    term, found = Term(f"there({number})", frozenset()), Known(truth)
+    return known.with_fact(term, found) if known.get(term) in (None, found) else None
 
 
 def _is_always(made: Collection[frozenset[tuple[str, bool]]]) -> bool:

@@ -102,10 +102,11 @@ class Memory:
         self, function: Function, test: ast.expr, known: Assumption, truth: bool
     ) -> Assumption | None:
         """Return what is known where a test has come out as `truth`; None where it cannot."""
-        if self._given.outcome(function, test, known) is (not truth):
+        there = self.course.there(function, test, known, truth)
+        if there is None or self._given.outcome(function, test, known) is (not truth):
             return None
         spelt = self.course.answers.spelt(test)
-        refined = self._meanings.told(self._aliases.refined(function, spelt, known, truth))
+        refined = self._meanings.told(self._aliases.refined(function, spelt, there, truth))
         return None if refined is None else refined.only(self._is_shared)
 
     def exact(self, event: Event, known: Assumption) -> Iterable[Event]:
@@ -122,11 +123,12 @@ class Memory:
     def _with_optimizer(
         self, function: Function, point: Point, known: Assumption
     ) -> Assumption | None:
-        """Return what is known where gradients of an optimizer were unscaled, which raises where there is none."""
+        """Return what is known where gradients of an optimizer were unscaled, or a GradScaler is used: that raises where there is none."""
+        there = self.course.called(function, point.node, known)
         given = unscaled(self._program, function, point.node)
-        if given is None:
-            return known
-        found = refine(known, given, True)
+        if given is None or there is None:
+            return there
+        found = refine(there, given, True)
         return None if found is None else found.only(self._is_shared)
 
     def into(self, call: ast.Call, callee: Function, known: Assumption) -> Assumption:
@@ -229,7 +231,7 @@ class Memory:
 
     def is_lasting(self, term: Term) -> bool:
         """Tell whether what is known of a term is kept where all else is forgotten."""
-        return chooses(self._program, term) or self._given.is_told(term)
+        return not term.operands or chooses(self._program, term) or self._given.is_told(term)
 
     @cached_property
     def _is_shared(self) -> Callable[[Term], bool]:
