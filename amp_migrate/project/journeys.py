@@ -29,7 +29,7 @@ _VIEWS = frozenset(
 _TESTS = LOOKS | {"all", "any"}
 _FRESH = frozenset(["list", "dict", "set", "deque", "defaultdict", "OrderedDict"])
 _WHOLE = (ast.Tuple, ast.List, ast.Set, ast.Starred, ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.GeneratorExp)  # fmt: skip
-_NOTHING = (ast.Compare, ast.Expr, ast.If, ast.While, ast.Assert, ast.UnaryOp, ast.ExceptHandler)
+_NOTHING = (ast.Compare, ast.Expr, ast.FormattedValue, ast.If, ast.While, ast.Assert, ast.UnaryOp, ast.ExceptHandler)  # fmt: skip
 
 
 class Journeys:
@@ -119,7 +119,8 @@ class Journeys:
             return self._all(module, [parent.target])
         if isinstance(parent, ast.Return):
             sites = self._values.calls.sites.get(function_of(module, parent), [])
-            return [(site.function.module, site.call) for site in sites] or None
+            places = [(site.function.module, site.call) for site in sites]
+            return [(m, c) for m, c in places if self._values.may_give(m, c, function)] or None
         return None
 
     def _given(self, module: Module, call: ast.Call, argument: ast.expr) -> list[Place] | None:

@@ -38,6 +38,18 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
+class MadeAt:
+    """The object that one call of a class makes, or each of those that it makes."""
+
+    cls: Class
+    call: ast.Call
+
+
+Receiver = Class | MadeAt
+"""What is known of the object that a method is called on: its class or the highest one, or what made it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Partial:
     """A ``functools.partial`` object, and how many positional parameters it has given."""
 

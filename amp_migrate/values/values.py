@@ -8,7 +8,7 @@ from functools import cached_property
 
 from amp_migrate.facts.closure import closure
 from amp_migrate.modules.lookup import Lookup
-from amp_migrate.modules.model import Class, Module
+from amp_migrate.modules.model import Class, Function, Module
 from amp_migrate.values.assignments import Flow
 from amp_migrate.values.calling.calls import Calls
 from amp_migrate.values.calling.methods import may_run, only_clears, state_methods
@@ -17,7 +17,7 @@ from amp_migrate.values.links.inside import Inside
 from amp_migrate.values.links.onward import Onward, Spread, Ways, onward
 from amp_migrate.values.links.settle import settle
 from amp_migrate.values.nodes import Nodes
-from amp_migrate.values.objects import Fact, Held, Instance, Made, Method, Written
+from amp_migrate.values.objects import Bound, Fact, Held, Instance, Made, Method, Partial, Written
 
 Named = ast.expr | ast.arg
 Near = Callable[[Module, Named], bool]
@@ -195,6 +195,18 @@ class Values:
         facts = (fact for group in groups if group >= 0 for fact in self.graph.own_facts(group))
         held = {cls for f in facts if isinstance(f, Instance) for cls in f.cls.mro()}
         return groups, frozenset(self.graph.find(self.nodes.object(cls)) for cls in held)
+
+    def may_give(self, module: Module, call: ast.Call, function: Function) -> bool:
+        """Tell whether a call may give a function, or a class that has it for its constructor."""
+        if call not in self.calls.own:
+            return True
+        for fact in self.facts(module, call):
+            held = fact.function if isinstance(fact, Bound | Partial) else fact
+            if held is function:
+                return True
+            if isinstance(held, Class) and held.method("__init__") is function:
+                return True
+        return False
 
     def made_by(self, module: Module, expression: ast.expr) -> list[str]:
         """Return the dotted names of the callees outside the project that made the object."""

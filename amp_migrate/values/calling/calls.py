@@ -11,6 +11,7 @@ from amp_migrate.modules.binding import fits
 from amp_migrate.modules.meeting import Meeting
 from amp_migrate.modules.model import CallSite, Class, Function, Module
 from amp_migrate.values.abstract import concrete, topmost
+from amp_migrate.values.apart.contents import Contents
 from amp_migrate.values.calling.decorators import Decorators
 from amp_migrate.values.calling.entered import Entered
 from amp_migrate.values.calling.lambdas import Lambdas, maps_of
@@ -18,7 +19,7 @@ from amp_migrate.values.calling.looked_up import LookedUp
 from amp_migrate.values.calling.passing import LAUNCHERS, Passing, launched
 from amp_migrate.values.calling.results import Results
 from amp_migrate.values.calling.spoken import Spoken
-from amp_migrate.values.calling.targets import Target, Targets
+from amp_migrate.values.calling.targets import COMMON, Target, Targets
 from amp_migrate.values.calling.tools import Store, Tools, kept_names, stores_of
 from amp_migrate.values.expressions import Expressions
 from amp_migrate.values.links.graph import MIDDLE
@@ -27,12 +28,6 @@ from amp_migrate.values.nodes import Nodes, function_of
 from amp_migrate.values.objects import Made, Partial
 
 _ROUNDS = 8
-# Methods that objects of every kind have: their name says nothing about the class.
-_COMMON = frozenset(dir(list) + dir(dict) + dir(str) + dir(set)) | {
-    "backward", "close", "cuda", "eval", "fit", "flush", "forward", "info", "load", "load_state_dict", "log",
-    "mean", "open", "parameters", "read", "reset", "run", "save", "start", "state_dict", "step", "sum", "to",
-    "train", "write", "zero_grad",
-}  # fmt: skip
 
 
 class Calls:
@@ -42,20 +37,21 @@ class Calls:
         self.nodes = nodes
         self.graph = nodes.graph
         self.expressions = expressions
-        self.targets = Targets(nodes, expressions)
         self.sites: dict[Function, list[CallSite]] = {}
         self.completions: dict[Function, list[tuple[CallSite, int]]] = {}
         self.reached: dict[ast.Call, list[Target]] = {}
         self._passing = Passing(nodes, expressions)
         self.passed = self._passing.passed
+        self._contents = Contents(nodes, self.passed)
+        self.targets = Targets(nodes, expressions, self._contents)
         self.lambdas = Lambdas(nodes, expressions)
         self.spoken = Spoken(nodes.lookup.modules)
         self._looked_up = LookedUp(nodes, expressions, self._passing, self.spoken)
         self._entered = Entered(nodes, expressions)
         self._decorators = Decorators(nodes, expressions, self.targets)
         self._tools = Tools(nodes, expressions, self._passing)
-        self._results = Results(nodes, expressions, self._passing)
-        self.results = self._results.given
+        self._results = Results(nodes, expressions, self._passing, self._contents)
+        self.results, self.own = self._results.given, self._results.own
         self.unclear: dict[Function, list[tuple[Module, ast.Call]]] = {}
         self._linked: set[tuple[ast.Call, Target]] = set()
         self._methods: dict[str, list[Function]] = {}
@@ -70,6 +66,7 @@ class Calls:
                 if function.cls is not None:
                     self._methods.setdefault(function.name, []).append(function)
             self._stored.update(kept_names(module))
+        self._contents.read(modules)
         self._looked_up.give(modules)
         self.meeting = Meeting(modules, self.nodes.lookup)
         self.imported = Imported(self.nodes, self.expressions.node, self.meeting)
@@ -86,6 +83,7 @@ class Calls:
         if untold or self.graph.version != version:
             self._rounds(modules, pending, stores, maps, called)
         self._unknown([pair for pair in pending if pair[1] not in self.reached])
+        self._contents.give(self._decorators.given)
         for module, call in self._initializers:
             self._initialize(module, call)
 
@@ -107,6 +105,7 @@ class Calls:
             self._entered.link(modules)
             self.lambdas.map(maps)
             self._decorators.link(modules, called)
+            self._contents.give(self._decorators.given)
             if self.graph.version == version:
                 break
 
@@ -222,7 +221,7 @@ class Calls:
     def _by_name(self, module: Module, call: ast.Call) -> None:
         """Link a method call on an unknown object when only one family of classes that it may be of has such a method."""
         func = call.func
-        if not isinstance(func, ast.Attribute) or func.attr in _COMMON:
+        if not isinstance(func, ast.Attribute) or func.attr in COMMON:
             return
         known = self._methods.get(func.attr, ())
         methods = [method for method in known if self.meeting.may(module, method.module)]

@@ -23,6 +23,8 @@ class Decorators:
         self._expressions = expressions
         self._targets = targets
         self._linked: set[tuple[ast.expr, object]] = set()
+        self.given: dict[tuple[Function, str], list[tuple[Module, ast.expr, int]]] = {}
+        """What the first parameter of each decorator gets, with the decorator as it is written."""
 
     def link(self, modules: Sequence[Module], called: Iterable[Function]) -> None:
         """Let what is decorated flow on. What is `called` by its name stands for what a wrapper gives back."""
@@ -35,10 +37,10 @@ class Decorators:
                 self._link(cls, cls.node, True)
 
     def _link(
-        self, thing: Function | Class, node: ast.FunctionDef | ast.ClassDef, named: bool
+        self, thing: Function | Class, defined: ast.FunctionDef | ast.ClassDef, named: bool
     ) -> None:
         module = thing.module
-        for decorator in node.decorator_list:
+        for decorator in defined.decorator_list:
             if last_name(decorator) in _PLAIN:
                 continue
             for taker in self._targets.of(module, decorator):
@@ -48,7 +50,9 @@ class Decorators:
                 places = function.parameters.positional[taker.bound + (taker.taken or 0) :]
                 if places and (decorator, function) not in self._linked:
                     self._linked.add((decorator, function))
-                    self._flow(thing, self._nodes.parameter(function, places[0]))
+                    node = self._flow(thing, self._nodes.parameter(function, places[0]))
+                    given = self.given.setdefault((function, places[0]), [])
+                    given.append((module, decorator, node))
             made = self._expressions.node(module, decorator)
             for fact in list(self._nodes.graph.facts(made)) if made is not None else ():
                 if isinstance(fact, Written) and (decorator, fact.node) not in self._linked:
@@ -57,10 +61,11 @@ class Decorators:
                         parameter = self._nodes.variable(fact.module, fact.node, name.arg)
                         self._flow(thing, parameter)
 
-    def _flow(self, thing: Function | Class, parameter: int) -> None:
+    def _flow(self, thing: Function | Class, parameter: int) -> int:
         node = self._nodes.graph.new()
         self._nodes.graph.state(node, thing)
         self._nodes.graph.flow(node, parameter)
+        return node
 
 
 def _wraps(function: Function) -> bool:

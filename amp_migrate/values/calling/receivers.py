@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.modules.model import Class, Function
+from amp_migrate.values.apart.contents import Contents
 from amp_migrate.values.links.graph import MIDDLE
 from amp_migrate.values.links.upstream import EACH
 from amp_migrate.values.nodes import Nodes, function_of
-from amp_migrate.values.objects import Fact
+from amp_migrate.values.objects import Fact, Receiver
 
 _TAKING = {"get", "pop", "setdefault"}
 _PLAIN = frozenset(dir(dict) + dir(str) + dir(list) + dir(builtins))
@@ -37,22 +38,27 @@ class Inner:
 
 
 class Receivers:
-    """Tells results of one method apart by the class of the object that it is called on: ``super().build(options)``."""
+    """Tells results of one method apart by the object that it is called on, or its class: ``super().build(options)``."""
 
-    def __init__(self, nodes: Nodes) -> None:
+    def __init__(self, nodes: Nodes, contents: Contents) -> None:
         self._nodes = nodes
+        self._contents = contents
         self._graph = nodes.graph
         self._known: dict[Function, tuple[Taken, ...]] = {}
         self._plain: dict[Function, bool] = {}
         self._found: dict[Inner, set[Fact]] = {}
+        self.own: set[ast.Call] = set()
+        """The calls that give what the very object holds that their method is called on."""
 
-    def link(self, function: Function, receiver: Class, call: ast.Call, result: int) -> bool:
+    def link(self, function: Function, receiver: Receiver, call: ast.Call, result: int) -> bool:
         """Let the result of a call be what the receiver holds; False where it is the same for every receiver."""
         taken = self._taken(function)
         if not any(self._differs(item, function, receiver) for item in taken):
             return False
+        if not isinstance(receiver, Class):
+            self.own.add(call)
         for item in taken:
-            held = self._graph.field(self._nodes.attribute(receiver, item.attribute), EACH)
+            held = self._graph.field(self._attribute(receiver, item.attribute), EACH)
             if item.call is None:
                 self._graph.flow(held, result)
             else:
@@ -94,9 +100,15 @@ class Receivers:
             return function.module.scopes.builtin(call.func) in _PLAIN
         return isinstance(call.func, ast.Attribute) and call.func.attr in _PLAIN
 
-    def _differs(self, item: Taken, function: Function, receiver: Class) -> bool:
+    def _attribute(self, receiver: Receiver, name: str) -> int:
+        if isinstance(receiver, Class):
+            return self._nodes.attribute(receiver, name)
+        own = self._contents.held(receiver, name)
+        return self._nodes.attribute(receiver.cls, name) if own is None else own
+
+    def _differs(self, item: Taken, function: Function, receiver: Receiver) -> bool:
         assert function.cls is not None
-        own = self._nodes.attribute(receiver, item.attribute)
+        own = self._attribute(receiver, item.attribute)
         return self._graph.find(own) != self._graph.find(
             self._nodes.attribute(function.cls, item.attribute)
         )
@@ -157,8 +169,10 @@ class Receivers:
         func = call.func
         if not isinstance(func, ast.Attribute) or not _is_receiver(function, func.value):
             return None
-        assert function.cls is not None
-        return function.cls.method(func.attr)
+        cls = function.cls
+        if cls is None or any(func.attr in below.methods for below in cls.subclasses()):
+            return None  # another one for each class
+        return cls.method(func.attr)
 
     def _method(self, called: Function, around: frozenset[ast.expr]) -> list[Taken] | None:
         found: list[Taken] = []

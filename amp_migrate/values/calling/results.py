@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.modules.model import CallSite, Class, Function, Module
+from amp_migrate.values.apart.contents import Contents
 from amp_migrate.values.calling.passing import Passing
 from amp_migrate.values.calling.receivers import Inner, Receivers
 from amp_migrate.values.calling.targets import Target, constructor
@@ -12,25 +13,31 @@ from amp_migrate.values.expressions import Expressions
 from amp_migrate.values.links.graph import MIDDLE
 from amp_migrate.values.links.upstream import APPENDED, EACH
 from amp_migrate.values.nodes import Nodes, function_of
-from amp_migrate.values.objects import Bound, Fact, Instance, Made, Partial
+from amp_migrate.values.objects import Bound, Fact, Held, Instance, Made, Method, Partial, Written
 from amp_migrate.values.wrappers import wrapped_argument, wraps
 
 _LISTS = frozenset(
     {"UserList", "collections.UserList", "collections.deque", "list", "set", "tuple"}
 )
 
+_UNTOLD = (Held, Instance, Method, Written)
+
 
 class Results:
     """Links the results of calls with what functions return and with what classes make."""
 
-    def __init__(self, nodes: Nodes, expressions: Expressions, passing: Passing) -> None:
+    def __init__(
+        self, nodes: Nodes, expressions: Expressions, passing: Passing, contents: Contents
+    ) -> None:
         self.given: dict[Function, list[tuple[CallSite, int]]] = {}
         self._nodes = nodes
         self._graph = nodes.graph
         self._expressions = expressions
         self._passing = passing
-        self._receivers = Receivers(nodes)
+        self._receivers = Receivers(nodes, contents)
         self._linked: set[tuple[ast.Call, Function]] = set()
+        self.own = self._receivers.own
+        self._left: set[Inner] = set()
 
     def give(self, module: Module, call: ast.Call, target: Target, result: int) -> None:
         """Let a call give what the function returns, or what its receiver holds of that."""
@@ -44,7 +51,7 @@ class Results:
         site = CallSite(function_of(module, call), call, target.bound)
         self.given.setdefault(function, []).append((site, result))
         self._graph.make(self._nodes.returned(function), result)
-        if receiver is not None and _makes_own(function):
+        if isinstance(receiver, Class) and _makes_own(function):
             self._graph.state(result, Instance(receiver, exact=True))
 
     def construct(self, module: Module, call: ast.Call, cls: Class, result: int | None) -> None:
@@ -78,11 +85,22 @@ class Results:
         for inner, fact in self._receivers.new():
             self._make(inner, fact)
             targets = reached.setdefault(inner.outer, [])
-            if self._receivers.is_plain(inner.function):
+            if isinstance(fact, _UNTOLD):
+                self._leave(inner, targets)
+            if self._receivers.is_plain(inner.function) and inner not in self._left:
                 targets[:] = [target for target in targets if target.function is not inner.function]
             run = _run(fact)
             if run is not None and run not in targets:
                 targets.append(run)
+
+    def _leave(self, inner: Inner, targets: list[Target]) -> None:
+        """Let a call give and reach what it does whatever its receiver is, where an item says by itself what a call of it runs."""
+        self._left.add(inner)
+        made = self._expressions.node(inner.function.module, inner.call)
+        if made is not None:
+            self._graph.make(made, inner.result)
+        if all(target.function is not inner.function for target in targets):
+            targets.append(Target(inner.function, bound=True))
 
     def _make(self, inner: Inner, fact: Fact) -> None:
         run = _run(fact)

@@ -11,12 +11,19 @@ from amp_migrate.modules.binding import fits
 from amp_migrate.modules.lookup import Lookup
 from amp_migrate.modules.model import CallSite, Class, Function, Module
 from amp_migrate.values.abstract import concrete
+from amp_migrate.values.apart.contents import Contents
 from amp_migrate.values.expressions import Expressions
 from amp_migrate.values.links.graph import MIDDLE
 from amp_migrate.values.links.upstream import EACH
 from amp_migrate.values.nodes import Nodes, enclosing_class
-from amp_migrate.values.objects import Bound, Fact, Instance, Partial
+from amp_migrate.values.objects import Bound, Fact, Instance, Partial, Receiver
 
+# Methods that objects of every kind have: their name says nothing about the class.
+COMMON = frozenset(dir(list) + dir(dict) + dir(str) + dir(set)) | {
+    "backward", "close", "cuda", "eval", "fit", "flush", "forward", "info", "load", "load_state_dict", "log",
+    "mean", "open", "parameters", "read", "reset", "run", "save", "start", "state_dict", "step", "sum", "to",
+    "train", "write", "zero_grad",
+}  # fmt: skip
 _TAKING = frozenset({"pop", "popleft"})
 
 
@@ -25,23 +32,24 @@ class Target:
     """What a call reaches: a function, or a class with the ``__init__`` it has, if any.
 
     `taken` counts the positional parameters that a ``functools.partial`` object has given already; `receiver`
-    is the class, or the highest one, of the object that a method is called on.
+    is the class, or the highest one, of the object that a method is called on, or what made that.
     """
 
     function: Function | None
     bound: bool = False
     cls: Class | None = None
     taken: int | None = None
-    receiver: Class | None = None
+    receiver: Receiver | None = None
 
 
 class Targets:
     """Resolves callees, by definition where names say it, else by the objects that may be there."""
 
-    def __init__(self, nodes: Nodes, expressions: Expressions) -> None:
+    def __init__(self, nodes: Nodes, expressions: Expressions, contents: Contents) -> None:
         self.nodes = nodes
         self.expressions = expressions
         self.lookup = nodes.lookup
+        self._contents = contents
 
     def of(self, module: Module, func: ast.expr) -> list[Target]:
         """Return what calling `func` reaches; nothing where it is unknown or outside the project."""
@@ -92,9 +100,11 @@ class Targets:
         base = self.expressions.node(module, func.value)
         for fact in self.nodes.graph.facts(base, MIDDLE) if base is not None else ():
             if isinstance(fact, Instance):
+                made = self._contents.made(module, func.value)
+                own = made if made is not None and made.cls is fact.cls else fact.cls
                 for method in reachable(self.lookup, fact, func.attr):
                     if not method.is_property:
-                        yield Target(method, bound=not method.is_static, receiver=fact.cls)
+                        yield Target(method, bound=not method.is_static, receiver=own)
             elif isinstance(fact, Class):
                 method_or_none = fact.method(func.attr)
                 if method_or_none is not None:

@@ -43,6 +43,27 @@ ADVISED = (
             ('prepared(net, optimizer, opt_level="O1")', "prepared(net, optimizer)"),
         ),
     ),
+    *(
+        Advised(
+            case,
+            "make the PlainLearner in a function of its own",
+            (
+                (
+                    "def main(",
+                    "def plain(body):\n    return PlainLearner(body, lr=0.05)\n\n\ndef main(",
+                ),
+                (
+                    f"    body = {nets}.get(name)(width=8)\n    learner = {trainers}.get(way)(body, lr=0.05)\n",
+                    "    body = Deep(width=8)\n"
+                    '    learner = plain(body) if way == "plain" else MixedLearner(body, lr=0.05)\n',
+                ),
+            ),
+        )
+        for case, nets, trainers in (
+            ("refused/one_registry_for_networks_and_trainers", "PARTS", "PARTS"),
+            ("refused/registries_filled_together", "BODIES", "LEARNERS"),
+        )
+    ),
     Advised(
         "refused/version_that_decides",
         "delete this use, then run again",
