@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from amp_migrate.autocast.beside import runs_instead
 from amp_migrate.autocast.evaluated.already import already_on, asked_early, joined
 from amp_migrate.autocast.evaluated.begun import Begun, Guard
 from amp_migrate.facts.closure import closure
@@ -112,11 +113,10 @@ class Casts:
         begun = any(self._begun.before(c, function, node) for c in self._creations)
         if begun or (asked is not None and asked.by_scaler):
             return []
-        told = self._begun.condition
         every = self._each(function, node)
         known = self._begun.common(every)
         unlike = [] if known else [guard for guards in every for guard in guards]
-        return unlike or [guard for guard in known if told(guard, function) is None]
+        return unlike or [g for g in known if self._begun.condition(g, function) is None]
 
     def _each(self, function: Function, node: ast.AST) -> list[list[Guard]]:
         """Return the guards on each way to an initialize that a node may do without."""
@@ -141,7 +141,7 @@ class Casts:
                 creations = making  # the others are on where these are, at most
             elif condition.value is None:
                 return self._seen(condition.text, function, creations, training)
-        if condition.value is True and self._without_amp(function):
+        if condition.value is True and self._without_amp(function, creations if training else []):
             condition = UNKNOWN
         if condition.value is not None:
             return Told("" if condition.value else "False")
@@ -183,10 +183,11 @@ class Casts:
         casts = conjunction([*creation.around, creation.casts])
         return replace(creation, casts=as_bool(casts, self._unit.not_bools))
 
-    def _without_amp(self, function: Function) -> bool:
-        """Tell whether a program that hands in a GradScaler that is off can run a function."""
-        lending = self._unit.home.beside.lending
-        return any(function in reachable(self._unit.project, start) for start in lending)
+    def _without_amp(self, function: Function, creations: list[Creation]) -> bool:
+        """Tell whether a program that hands in a GradScaler that is off, or a call that runs no initialize, can run a function."""
+        project, lending = self._unit.project, self._unit.home.beside.lending
+        handed = any(function in reachable(project, start) for start in lending)
+        return handed or runs_instead(project, function, {c.site.function for c in creations})
 
     def _by_scaler(self, function: Function, node: ast.AST, training: bool) -> Told | None:
         """Return what the scaler says that is made where amp was chosen."""
@@ -263,8 +264,7 @@ class Casts:
         own = [c for c in self._creations if c.site.function is function]
         if own:
             return own
-        found = [c for c in self._creations if function in self._reached(c)]
-        return found or self._creations
+        return [c for c in self._creations if function in self._reached(c)] or self._creations
 
     def _reached(self, creation: Creation) -> set[Function]:
         origin = creation.site.function

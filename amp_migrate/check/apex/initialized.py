@@ -204,7 +204,8 @@ class Initialized:
             function = queue.pop()
             for call, states in self.calls(function, begins[function]):
                 callees = self._program.calls.run(call)
-                sure = runs_each(call, callees) if callees else states == ON
+                one = states == OFF or runs_each(call, callees)
+                sure = one if callees else states == ON
                 states = states if sure else UNSURE
                 apart = self._apart(function, call, begins[function]) if len(callees) > 1 else {}
                 self.spared |= {f for f in apart if apart[f] == OFF != states}
