@@ -151,7 +151,8 @@ def _gradients(
     a run along all ways at once shows something that counts.
     """
     objects = program.training.objects
-    spans = {o.number: programs.of_optimizers([o.number]) for o in objects.optimizers}
+    every = {o.number: programs.on(programs.of_optimizers([o.number])) for o in objects.optimizers}
+    spans = {number: own for number, own in every.items() if own.entries}
     begin = {number: frozenset(own.entries) for number, own in spans.items()}
     beside = {
         number: [n for n, other in begin.items() if n != number and own & other]

@@ -11,6 +11,7 @@ from amp_migrate.modules.model import Module
 from amp_migrate.project import Function
 from amp_migrate.project.programs import beside, files_of
 from amp_migrate.project.reach import reachable
+from amp_migrate.project.relatives import runs
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.code.span import Entry, Span
 from amp_migrate.training.contexts import is_off
@@ -22,6 +23,7 @@ class Programs:
 
     def __init__(self, program: Program) -> None:
         self._program = program
+        self._without: dict[Function, bool] = {}
 
     def of_optimizers(self, numbers: Collection[int]) -> Span:
         """Return the entries behind which one of some optimizers steps, or an event names it, or all of them.
@@ -84,6 +86,30 @@ class Programs:
                 made = self._program.project.function_of(module, call)
                 (off if is_off(call) else on).setdefault(number, set()).update(self._running(made))
         return frozenset(n for n in on.keys() & off.keys() if not on[n] & off[n])
+
+    def on(self, span: Span) -> Span:
+        """Return a span without the programs that make no GradScaler that is on, though they share files with ones that do."""
+        on = tuple(entry for entry in span.entries if entry[1] or not self._never_on(entry[0]))
+        return span._replace(entries=on)
+
+    def _never_on(self, begin: Function) -> bool:
+        """Tell whether nothing that a program runs makes a GradScaler that is on, nor a method of any object that it makes."""
+        if begin not in self._without:
+            ran, project = self._below(begin), self._program.project
+            made = {cls for f in ran for call in f.calls for cls in project.constructed(call)}
+            self._without[begin] = bool(self._makers) and all(
+                maker not in ran
+                and maker.class_around is not None
+                and not any(runs(cls, maker.method) for cls in made)
+                for maker in self._makers
+            )
+        return self._without[begin]
+
+    @cached_property
+    def _makers(self) -> set[Function]:
+        """The functions that make GradScalers which are on."""
+        made = self._program.training.objects.made_scalers
+        return {self._program.project.function_of(m, c) for m, c in made if not is_off(c)}
 
     def _running(self, function: Function) -> set[Function]:
         """Return the entries that may run a function; what stands in no function runs where its file is imported."""
