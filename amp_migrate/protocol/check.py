@@ -10,6 +10,7 @@ from amp_migrate.project.once import once
 from amp_migrate.protocol.binding import unbound
 from amp_migrate.protocol.casts.faults import wrong_inside
 from amp_migrate.protocol.certain.emptied import emptied
+from amp_migrate.protocol.certain.kept_apart import kept_apart
 from amp_migrate.protocol.certain.known import Known
 from amp_migrate.protocol.certain.memory import CertainMemory
 from amp_migrate.protocol.certain.on import OnMemory
@@ -131,7 +132,9 @@ def _remade(program: Program, programs: Programs) -> Iterator[Fault]:
     search = Search(program, CertainMemory(program))
     lifetimes = Lifetimes(program)
     for scaler in objects.scalers:
-        if all(map(known.is_followed, scaler.optimizers)):
+        if all(map(known.is_followed, scaler.optimizers)) and not kept_apart(
+            program, scaler.number
+        ):
             homes = [lifetimes.homes(number) for number in scaler.optimizers] or [frozenset()]
             ends = frozenset.intersection(*homes)
             machine = RemadeMachine(scaler.number, frozenset(scaler.optimizers), ends)

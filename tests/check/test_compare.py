@@ -81,6 +81,7 @@ from check.objects.items_of_lists import ITEMS_OF_LISTS
 from check.objects.loops_of_layers import LOOPS_OF_LAYERS
 from check.objects.methods_of_parts import METHODS_OF_PARTS
 from check.objects.never_on import NEVER_ON
+from check.objects.other_objects import OTHER_OBJECTS, OTHER_OBJECTS_BEHIND
 from check.objects.registered import REGISTERED
 from check.outputs.cleared_behind import CLEARED_BEHIND
 from check.outputs.gradients_taken import GRADIENTS_TAKEN
@@ -154,7 +155,7 @@ EVERY = (
     *COUNTED_UP_TO, *EMPTIED_BRANCHES, *WRITTEN_IN_PLACE, *RUN_BY_CRITERIA, *OWN_BLOCKS, OVER_A_CALL, OTHER_CONTEXTS, *CHAINS, *UNSCALED_IN_PROPERTIES,
     *FORWARD_HELPERS, *LOOPS_OF_LAYERS,
     *METHODS_OF_PARTS, *CASTS_IN_ROUNDS, *OF_FIXTURES, *CHANGED_BY_OPERATORS, *FLAGS_ELSEWHERE, *KINDS_OF_SCALES, *TESTS_OF_THE_NEW_TEXT,
-    *CAST_TWICE, *DRAWN_WEIGHTS, *ITEMS_OF_LISTS, *REGISTERED, *NEVER_ON,
+    *CAST_TWICE, *DRAWN_WEIGHTS, *ITEMS_OF_LISTS, *REGISTERED, *NEVER_ON, *OTHER_OBJECTS,
 )  # fmt: skip
 
 
@@ -196,6 +197,7 @@ def test_a_sound_migration_passes(training: Training) -> None:
         *TAKEN_EARLY,
         *LEFT_IN_FP32,
         *CHAINS_THAT_OVERLAP,
+        *OTHER_OBJECTS_BEHIND,
     ),
     ids=lambda t: t.name,
 )

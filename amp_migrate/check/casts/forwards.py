@@ -20,6 +20,7 @@ from amp_migrate.check.casts.conditions.beside import beside_apex
 from amp_migrate.check.casts.conditions.blocks import new_blocks
 from amp_migrate.check.casts.conditions.entries import Entries
 from amp_migrate.check.casts.conditions.joined import does_nothing
+from amp_migrate.check.casts.conditions.other_objects import left_out
 from amp_migrate.check.casts.differing import (
     CAST,
     SWITCHED,
@@ -171,6 +172,10 @@ class Forwards:
                         yield differs(SWITCHED, at, call)
             elif False in wanted and None not in wanted and inside in casting:
                 yield differs(CAST, at, call)
+        both = self.old, self.new
+        for at, call in left_out(both, item, apex, starts, runs, facts):
+            if not self._is_reported(at):
+                yield differs(UNCAST, at, call)
         written = native, begun, self._is_reported, self.claims, replaced
         more = Again(self.old, self.new, apex, starts, *written)
         yield from more.differences(runs, self._is_forward, self.networks.running)

@@ -64,6 +64,25 @@ ADVISED = (
             ("refused/registries_filled_together", "BODIES", "LEARNERS"),
         )
     ),
+    *(
+        Advised(
+            case,
+            "put it under `with torch.cuda.amp.autocast(enabled=...):` with what turns Apex on",
+            (
+                ("        warm.step(torch.randn(4, 4), torch.randn(4, 2))\n", ""),
+                (
+                    "    runner = Runner(",
+                    "    for _ in range(24):\n"
+                    "        warm.step(torch.randn(4, 4), torch.randn(4, 2))\n"
+                    "    runner = Runner(",
+                ),
+            ),
+        )
+        for case in (
+            "refused/runners_of_which_one_initializes",
+            "refused/set_up_beside_another",
+        )
+    ),
     Advised(
         "refused/version_that_decides",
         "delete this use, then run again",
