@@ -22,6 +22,8 @@ from amp_migrate.values.objects import Made
 _KEEPS = SHAPES | {
     *("clamp", "clone", "cuda", "expand", "expand_as", "float", "item", "masked_fill", "masked_fill_", "new_full"),
     *("new_ones", "new_zeros", "ones_like", "repeat", "sigmoid", "size", "to", "type_as", "view_as", "zeros_like"),
+    *("abs", "abs_", "add_", "clamp_", "div_", "mul_", "neg", "neg_", "relu", "relu_", "sigmoid_", "sqrt", "sqrt_"),
+    *("sub_", "tanh", "tanh_"),
 }  # fmt: skip
 _ALIKE = frozenset(
     f"torch.nn.{name}Loss" for name in ("BCE", "BCEWithLogits", "Huber", "L1", "MSE", "SmoothL1")

@@ -32,6 +32,15 @@ _WRAPPERS = frozenset(
 _NAMED = ("module", "model", "optimizer", "opt", "base_optimizer", "init_optimizer")
 
 
+def itself(given: ast.expr) -> ast.expr:
+    """Return the object that methods at its end give back: ``Linear(4, 2)`` of ``Linear(4, 2).cuda()``."""
+    while isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute):
+        if given.func.attr not in SELF_METHODS:
+            break
+        given = given.func.value
+    return given
+
+
 def wrapped(name: str, call: ast.Call) -> ast.expr | None:
     """Return the argument that `call` wraps; `name` is the dotted name of the callee."""
     known = name in _WRAPPERS or name.rpartition(".")[2] in _WRAPPERS

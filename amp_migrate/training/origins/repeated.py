@@ -11,7 +11,7 @@ from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import RUNS_FIRST
 from amp_migrate.training.bindings import is_generator, meant, returned
 from amp_migrate.training.origins.meant import held
-from amp_migrate.values.wrappers import SELF_METHODS
+from amp_migrate.values.wrappers import itself
 
 _Loop = ast.For | ast.AsyncFor | ast.comprehension
 _Made = ast.GeneratorExp | ast.ListComp
@@ -124,7 +124,7 @@ class _Rounds:
         """Tell whether what is given in loops at a place is the same object in several of their rounds."""
         while where and isinstance(given, ast.Tuple | ast.List) and where[0] < len(given.elts):
             given, where = given.elts[where[0]], where[1:]
-        made = _itself(given)
+        made = itself(given)
         if isinstance(made, ast.Call) and self._makes(module, made):
             return False
         names = _made_of(module, given)
@@ -140,15 +140,6 @@ class _Rounds:
         """Tell whether a call makes an object each time, or has a library do so."""
         made = self._project.constructed(call)
         return bool(made) or self._project.external(module, call.func) is not None
-
-
-def _itself(given: ast.expr) -> ast.expr:
-    """Return the object that methods at its end give back: ``Linear(4, 2)`` of ``Linear(4, 2).cuda()``."""
-    while isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute):
-        if given.func.attr not in SELF_METHODS:
-            break
-        given = given.func.value
-    return given
 
 
 def _made_of(module: Module, given: ast.AST) -> set[str]:

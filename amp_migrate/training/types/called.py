@@ -18,6 +18,7 @@ from amp_migrate.training.types.operators import (
     of_layer,
     of_method,
 )
+from amp_migrate.values.wrappers import itself
 
 _NUMBERS = frozenset({"bool", "float", "int", "isinstance", "len", "range", "str", "type"})
 _HANDS_ON = frozenset(
@@ -93,10 +94,12 @@ class Called:
     def _sequence(self, module: Module, func: ast.expr) -> list[Join] | None:
         """Return what the layers do of the `Sequential` that a variable or an attribute holds; None where that is not seen."""
         values = [*held(self._project, module, func)]
-        call = values[0] if len(values) == 1 else None
-        if not isinstance(call, ast.Call):
+        call = itself(values[0]) if len(values) == 1 and values[0] is not None else None
+        if not isinstance(call, ast.Call) or not call.args:
             return None
         where, joins = self._project.module_of(call), list[Join]()
+        if not (self._project.external(where, call.func) or "").endswith(".Sequential"):
+            return None
         for layer in call.args:
             if not isinstance(layer, ast.Call):
                 return None

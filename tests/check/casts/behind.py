@@ -102,6 +102,11 @@ _WAYS = {
         "out = bare(torch.randn(3, 4))",
     ),
 }
+_MADE = {
+    "a sum of what layers in a row give": "nn.Sequential(nn.Linear(4, 3))",
+    "a sum of what layers give that a method hands back": "nn.Sequential(nn.Linear(4, 3)).train()",
+    "a sum of what layers give that a function makes": "made().eval()",
+}
 
 
 def _written(lines: tuple[str, ...]) -> str:
@@ -117,4 +122,16 @@ def _training(name: str) -> Training:
     return Training(f"{name} behind", {"train.py": before}, {"train.py": after}, faults)
 
 
-BEHIND = tuple(map(_training, _WAYS))
+def _summed(name: str) -> Training:
+    """Return a training that adds up what a network gives, which a caller makes."""
+    made = "\n\ndef made():\n    return nn.Sequential(nn.Linear(4, 3))\n"
+    call = f"\n\ntrain({_MADE[name]}, [torch.randn(8, 4)])\n"
+    last, blocked = "out = feats.sum(dim=0)", "with torch.cuda.amp.autocast():"
+    held = _written((blocked, f"    {last}"))
+    before = _BEGUN + _BEFORE + _written((*_GATHER, last)) + made + call
+    after = _BEGUN + _AFTER + _written(_CAST_GATHER) + held + made + call
+    faults = {"left in fp16": ((held, _written((last,))),)}
+    return Training(f"{name} behind", {"train.py": before}, {"train.py": after}, faults)
+
+
+BEHIND = (*map(_training, _WAYS), *map(_summed, _MADE))
