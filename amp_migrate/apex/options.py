@@ -261,14 +261,15 @@ def _bounds(
 def _remarks(options: Options, named: dict[str, ast.expr], levels: frozenset[str]) -> None:
     if levels == {"O2"}:
         options.remarks.append(
-            "opt_level O2 becomes autocast: weights stay fp32 (O2 kept fp16 weights with fp32 masters), so memory "
-            "and the last bits of the losses change"
+            "opt_level O2 becomes autocast: weights stay fp32 (O2 kept fp16 weights with fp32 masters), and behind "
+            "its block what the network gives may be fp16, which was fp32, so memory and the last bits of the losses change"
         )
     elif {"O2", "O3"} & levels and len(levels) > 1:
         high = " and ".join(sorted({"O2", "O3"} & levels))
         options.remarks.append(
             f"opt_level is chosen at run time: {high} become{'s' * (' ' not in high)} autocast as well, with weights "
-            "that stay fp32 instead of fp16, so memory and the last bits of the losses change"
+            "that stay fp32 instead of fp16, and outputs behind its block that may be fp16, which were fp32, so memory "
+            "and the last bits of the losses change"
         )
     if "num_losses" in named:
         options.remarks.append(

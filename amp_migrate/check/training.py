@@ -39,6 +39,7 @@ _BREACHES = {
     Breach.REFUSED: Trouble.REFUSED_LOSS,
     Breach.NEVER_SCALED: Trouble.TOO_EARLY,
     Breach.KEPT_UNCHECKED: Trouble.KEPT,
+    Breach.CACHED: Trouble.CACHED,
 }
 
 

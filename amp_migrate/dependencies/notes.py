@@ -6,7 +6,9 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
+from amp_migrate.dependencies.asides import without_asides
 from amp_migrate.dependencies.files import naming_apex
+from amp_migrate.dependencies.levels import with_levels_told
 from amp_migrate.dependencies.lines import Line, asking
 from amp_migrate.dependencies.options import DECLARES, declared, forgotten, parsed, span_of, spoken
 from amp_migrate.dependencies.stale import stale
@@ -19,6 +21,8 @@ from amp_migrate.source.span import Span
 
 CODE = "AMP309"
 _APEX = re.compile(r"\bapex\b", re.I)
+_ASIDE = "what this says of Apex, in brackets, goes"
+_LEVEL = "this says of the levels what holds now"
 _IMPORTS = re.compile(r"^\s*(import|from)\s+apex\b", re.M)
 
 
@@ -30,6 +34,7 @@ def look(report: Report, paths: Iterable[str], settings: Settings) -> None:
     """
     if not settings.migrates or not settings.enabled(CODE):
         return
+    report.findings += _shortened(report)
     if _needs_apex(report):
         changes = (change for change in report.changes if not _IMPORTS.search(change.text))
         report.findings += [item for change in changes for item in stale(change, CODE)]
@@ -78,6 +83,20 @@ def _remove(report: Report, source: Source, numbers: set[int]) -> bool:
     return True
 
 
+def _shortened(report: Report) -> Iterator[Finding]:
+    """Take Apex out of comments and help texts that are known, of files that import it no more, and yield where."""
+    for number, change in enumerate(report.changes):
+        if not change.path.endswith((".py", ".pyw")) or _IMPORTS.search(change.text):
+            continue
+        text, asides = without_asides(change.source.text, change.text)
+        text, levels = with_levels_told(change.source.text, text)
+        if asides or levels:
+            report.changes[number] = FileChange(change.source, text, change.source.encode(text))
+        for places, message in ((asides, _ASIDE), (levels, _LEVEL)):
+            for at in places:
+                yield Finding(change.path, at, CODE, Status.ROUTINE, message)
+
+
 def _finding(path: str, line: Line, gone: bool) -> Finding:
     stripped = line.text.strip()
     start = line.text.index(stripped)
@@ -102,19 +121,30 @@ def _helps(report: Report) -> Iterator[Finding]:
     for source in report.sources.values():
         if not _is_code(source.path) or not any(map(source.text.__contains__, DECLARES)):
             continue
-        tree = parsed(source.text)
+        tree, after = parsed(source.text), parsed(now[source.path])
+        said = {spoken(c) for c in _speaking(after)} if after is not None else set()
         for call in declared(tree) if tree is not None else ():
             help_text = argument(call, "help")
             if (source.path, spoken(call)) in unread and call.args:
                 message = f"nothing reads {spoken(call)} any more: what did so went with Apex"
                 advice = "delete it, or say in its help text that it does nothing, where scripts still pass it"
                 span = span_of(call.args[0], source.text)
-            elif help_text is not None and _APEX.search(ast.unparse(help_text)):
+            elif help_text is not None and spoken(call) in said and _speaks(call):
                 message = f"the help text of {spoken(call)} speaks of Apex"
                 advice, span = "say what the option does now", span_of(help_text, source.text)
             else:
                 continue
             yield Finding(source.path, span, CODE, Status.NOTE, message, advice)
+
+
+def _speaking(tree: ast.Module) -> Iterator[ast.Call]:
+    return filter(_speaks, declared(tree))
+
+
+def _speaks(call: ast.Call) -> bool:
+    """Tell whether the help text of an option names Apex."""
+    said = argument(call, "help")
+    return said is not None and _APEX.search(ast.unparse(said)) is not None
 
 
 def _is_code(path: str) -> bool:

@@ -10,8 +10,10 @@ from amp_migrate.facts.stand_ins import ALIAS, SCALED
 
 Words = Mapping[str, str]
 
+_OUTPUTS = r", and behind its block what the network gives may be fp16, which was fp32"
 FP16 = MappingProxyType(
     {
+        _OUTPUTS: "",
         r"opt_level O2 becomes autocast: weights stay fp32 \(O2 kept": (
             "the network runs under autocast: its weights stay fp32 (FP16_Optimizer kept"
         ),
@@ -44,6 +46,7 @@ HANDLE = MappingProxyType(
 
 MASTERS = MappingProxyType(
     {
+        _OUTPUTS: "",
         r"opt_level O2 becomes autocast: weights stay fp32 \(O2 kept fp16 weights with fp32 masters\)": (
             "the network runs under autocast: its weights stay fp32 (they were fp16, with fp32 copies)"
         ),

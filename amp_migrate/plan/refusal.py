@@ -53,6 +53,10 @@ _ONE_BACKWARD = (
     "scale until scaler.step() divides them, and compare with `amp-migrate verify`"
 )
 _ONCE = "give all that is trained here the same setting, or set it once, in front of amp.initialize, then run again"
+_DROP_COPIES = (
+    "write `torch.clear_autocast_cache()` behind what runs without gradients there, which does nothing as long as Apex "
+    "casts, then run again"
+)
 _FIRST = "change what keeps Apex in the other programs that run this file, as their findings say, then run again"
 _ADVICES = {
     Trouble.GRADIENTS: _ADVICE,
@@ -63,6 +67,7 @@ _ADVICES = {
     Trouble.TOO_EARLY: _WITHOUT_IT,
     Trouble.HELD_BACK: _FIRST,
     Trouble.KEPT: _ONE_BACKWARD,
+    Trouble.CACHED: _DROP_COPIES,
     Trouble.SET_ANEW: _ONCE,
 }
 OPTED_OUT = "`# amp-migrate: skip` keeps this line, and Apex code that works together is migrated whole or not at all"

@@ -90,6 +90,7 @@ class Trouble(Enum):
     TOO_EARLY = "an optimizer steps before the first backward"
     KEPT = "gradients of one backward go into the step on those of another one"
     SET_ANEW = "a setting by which Apex went is set anew while it is on"
+    CACHED = "copies that autocast makes without gradients are used with them"
     HELD_BACK = "casts stay with Apex in a file that a program shares with another one"
 
 

@@ -51,6 +51,7 @@ def test_outputs_of_a_network_in_fp16_were_fp16_before() -> None:
 
 VALIDATED = """\
 import torch
+import wandb
 from apex import amp
 
 from helpers import prepared, validated
@@ -69,14 +70,15 @@ def train(batches, held):
         optimizer.step()
     print(validated(model, held))
     torch.save(model, "model.pt")
+    wandb.watch(model)
 """
 
 
 def test_a_function_out_of_sight_that_gets_the_network_is_named() -> None:
-    """Not where Apex was not on yet, and nothing of torch."""
+    """Not where Apex was not on yet, nothing of torch, and no logger."""
     result = migrate([Source.from_bytes("a.py", VALIDATED.encode())], Settings())
     notes = [f for f in result.plan.findings() if "is not found here" in f.message]
-    assert [(f.span.line, f.message.split()[0]) for f in notes] == [(18, "validated()")]
+    assert [(f.span.line, f.message.split()[0]) for f in notes] == [(19, "validated()")]
 
 
 def test_a_parameter_that_a_test_reads_which_stays_is_not_called_idle() -> None:

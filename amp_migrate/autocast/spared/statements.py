@@ -12,6 +12,7 @@ from amp_migrate.autocast import bce
 from amp_migrate.autocast.products import Products
 from amp_migrate.autocast.spared.outside import Outside
 from amp_migrate.facts.paths import all_given, tail, walk
+from amp_migrate.placement.finding.networks import casts_these_alone
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.reach import reached_by
@@ -112,7 +113,7 @@ class _Spared:
                 if not self._keeps(function, node, given):
                     return None
                 counts = any(self._is_wide(function, g) for g in given)
-                counts = counts and self._products.run(node)
+                counts = counts and (self._products.run(node) or self._is_unseen(function, node))
             else:
                 continue
             if any(isinstance(up, bce.NOT_ALWAYS) for up in module.tree.expressions(node)):
@@ -124,12 +125,25 @@ class _Spared:
         return Spared(function, statement, first, True, kept)
 
     def _keeps(self, function: Function, call: ast.Call, given: list[ast.expr]) -> bool:
-        """Tell whether a call runs functions of the project, no network that is initialized, and gets nothing that may be fp16."""
-        if not self._project.callees(call) or any(isinstance(g, ast.Starred) for g in given):
+        """Tell whether a call runs no network that is initialized, and gets nothing that may be fp16."""
+        seen = self._project.callees(call) or self._is_unseen(function, call)
+        if not seen or any(isinstance(g, ast.Starred) for g in given):
             return False
         if self._outside.is_given(function, call):
             return False
         return not any(self._is_narrow(function, g) for g in given if not _widens(g))
+
+    def _is_unseen(self, function: Function, call: ast.Call) -> bool:
+        """Tell whether a statement keeps what an object out of sight computes, which no level but O1 has cast."""
+        module = function.module
+        if not casts_these_alone(self._unit) or not isinstance(call.func, ast.Attribute):
+            return False
+        if self._project.callees(call) or self._project.external(module, call.func) is not None:
+            return False
+        return (
+            isinstance(module.tree.statement(call), ast.Assign)
+            and self._unit.forwards.call(module, call) is Forward.NONE
+        )
 
     def _is_plain(self, module: Module, call: ast.Call) -> bool:
         """Tell whether a call runs nothing of the project, and no network: a method of a tensor, or a function of torch."""

@@ -239,35 +239,26 @@ class Run:
         states = self._within.after(key, here)
         if point.kind in _HAPPENS:
             for event in self._program.happens(function, point.node):
-                if event.kind is Happens.SHARED and not self._begins(here, event):
-                    continue
-                begun = event.beside or event.kind is Happens.FORWARD
+                runs = event.kind in (Happens.FORWARD, Happens.SHARED)
+                begun = event.beside or runs
                 before = self._moved(key, here, event, (here.state,)) if begun else {}
                 if event.beside:
                     states = {**states, **before}
                 elif before.keys() != {here.state}:
-                    states = self._moved(key, here, event, states)
+                    states = self._moved(key, here, event, states, told=not runs)
         return states
 
-    def _begins(self, here: Here, event: Event) -> bool:
-        """Tell whether something happens already where an event begins, before what the functions of its call do."""
-        state = here.state
-        moves = (
-            self._machine.move(state.machine, exact, False)
-            for exact in self._memory.exact(event, state.known)
-        )
-        return any(moved.breaches or moved.states != (state.machine,) for moved in moves)
-
     def _moved(
-        self, key: Key, here: Here, event: Event, states: Iterable[State]
+        self, key: Key, here: Here, event: Event, states: Iterable[State], *, told: bool = True
     ) -> dict[State, None]:
+        """Return what an event makes of states; what runs networks is `told` of where it begins, before what its functions do."""
         visited = self._memory.visits.of_visited(key.function, event)
         moved: dict[State, None] = {}
         for state in states:
             for exact in self._memory.exact(event, state.known):
                 after = self._machine.move(state.machine, exact, visited)
                 moved.update({State(m, state.known): None for m in after.states})
-                for breach in after.breaches:
+                for breach in after.breaches if told else ():
                     found = Breached(breach, key, here, event, visited or exact.certain)
                     self._breached.setdefault((breach, here.point.node), found)
         return moved

@@ -20,6 +20,7 @@ from amp_migrate.rewrite.blocks.statements import Part, Statements
 from amp_migrate.rewrite.errors import EditError
 from amp_migrate.rewrite.index import Index
 from amp_migrate.rewrite.locate import Line
+from amp_migrate.rewrite.parts.imports import Import
 
 
 @dataclass
@@ -74,7 +75,21 @@ def block_slots(
 def _compound_slot(make: Statements, old: cst.CSTNode, new: cst.BaseCompoundStatement) -> Slot:
     part = make.part(old, new)
     above = _above(make.index, old, list(new.leading_lines))
-    return Slot([old], above, part.lines(), part.before, part.after)
+    return Slot([old], above, _led(make, old, part.lines()), part.before, part.after)
+
+
+def _led(make: Statements, old: cst.CSTNode, core: list[Element]) -> list[Element]:
+    """Return the lines of a statement; where an import in a block goes, it has led to what follows."""
+    lines: Sequence[cst.CSTNode] = [old]
+    if isinstance(old, cst.Try) and isinstance(old.body, cst.IndentedBlock):
+        lines = old.body.body
+    imports = all(
+        isinstance(small, Import)
+        for line in lines
+        for small in (line.body if isinstance(line, Line) else (line,))
+    )
+    gone = len(core) == 1 and isinstance(core[0], Gap)
+    return [Gap(led=True)] if gone and imports and len(make.units) > 1 else core
 
 
 def _above(index: Index, statement: cst.CSTNode, lines: list[cst.EmptyLine]) -> list[cst.EmptyLine]:
@@ -93,7 +108,7 @@ def _line_slots(make: Statements, old: Line, new: cst.SimpleStatementLine) -> li
     above = list(new.leading_lines)
     if len(parts) == 1:
         above = _above(make.index, old.body[0], above)
-        core = parts[0].lines(bare(new))
+        core = _led(make, old.body[0], parts[0].lines(bare(new)))
         return [Slot(old.body, above, core, parts[0].before, parts[0].after)]
     if not _is_split(make.index, old, parts):
         return [Slot(old.body, above, _joined(parts, new))]

@@ -95,6 +95,29 @@ def header_comment(suite: cst.BaseSuite) -> list[str]:
     return []
 
 
+def below(footer: Sequence[cst.EmptyLine], text: str, margin: str) -> list[cst.EmptyLine]:
+    """Return the lines behind a block that goes, less the comments that go with it and blank lines at the end.
+
+    From the first that stands further left than the block with its `margin`, they are no part of it, and stay as they are.
+    """
+    lines = own_lines(c for c in comment_lines(footer) if c not in text)
+    kept = {line.comment.value: line for line in lines if line.comment is not None}
+    found, apart = list[cst.EmptyLine](), False
+    for line in footer:
+        said = None if line.comment is None else kept.pop(line.comment.value, None)
+        apart = apart or (line.comment is not None and not line.indent)
+        if line.comment is None:
+            found.append(cst.EmptyLine(indent=False))
+        elif said is not None and apart:
+            space = (margin if line.indent else "") + line.whitespace.value
+            found.append(said.with_changes(indent=False, whitespace=cst.SimpleWhitespace(space)))
+        elif said is not None:
+            found.append(said)
+    while found and found[-1].comment is None:
+        found.pop()
+    return found
+
+
 class _Collector(cst.CSTVisitor):
     def __init__(self) -> None:
         super().__init__()

@@ -12,7 +12,13 @@ S = TypeVar("S", bound=Statement)
 
 
 class Gap:
-    """The place that a statement left; the blank lines around it are those of one place."""
+    """The place that a statement left; the blank lines around it are those of one place.
+
+    It `led` to what follows where it only imported in a block: a comment that begins the block speaks of that now.
+    """
+
+    def __init__(self, *, led: bool = False) -> None:
+        self.led = led
 
 
 Element = cst.EmptyLine | cst.SimpleStatementLine | cst.BaseCompoundStatement | Gap
@@ -83,9 +89,16 @@ def close_gaps(elements: Sequence[Element]) -> list[Element]:
             result.append(elements[at])
             at += 1
         else:
-            result += _one_run(elements[at:end], first=at == 0, last=end == len(elements))
+            if not _is_headed(result, elements[at:end]) or end == len(elements):
+                result += _one_run(elements[at:end], first=at == 0, last=end == len(elements))
             at = end
     return result
+
+
+def _is_headed(above: Sequence[Element], run: Sequence[Element]) -> bool:
+    """Tell whether the comments at the top of a block stand right above what only imported there."""
+    comments = bool(above) and all(isinstance(e, cst.EmptyLine) and not is_blank(e) for e in above)
+    return comments and isinstance(run[0], Gap) and run[0].led
 
 
 def _one_run(elements: Sequence[Element], *, first: bool, last: bool) -> list[Element]:

@@ -9,6 +9,7 @@ import libcst as cst
 
 from amp_migrate.plan.model import Drop, Edit, Hoist, Insert, Move, Replace
 from amp_migrate.rewrite.blocks.comments import (
+    below,
     comment_lines,
     comments_inside,
     footer_lines,
@@ -157,11 +158,13 @@ class Statements:
         behind = comment_lines(footer)
         found = comments_inside(old)
         inside = dict(c for c in found[: len(found) - len(behind)] if c[0] not in edit.text)
-        kept, below = own_lines(inside), _below(footer, edit.text)
+        unit = getattr(getattr(old, "body", None), "indent", None) or self.default_indent
+        kept = own_lines(inside)
+        after = below(footer, edit.text, "".join([*self.units[1:], unit]))
         if len(kept) == 1 and kept[0].comment is not None and inside[kept[0].comment.value]:
             space = cst.TrailingWhitespace(cst.SimpleWhitespace("  "), kept[0].comment)
-            return [*with_trailing(elements, space), *below]
-        return [*kept, *elements, *below]
+            return [*with_trailing(elements, space), *after]
+        return [*kept, *elements, *after]
 
     def _hoisted(self, old: cst.CSTNode, edit: Hoist) -> list[Element]:
         block, notes = kept_block(old, edit)
@@ -268,20 +271,6 @@ class Statements:
     def _margin(self, line: int) -> str:
         text = self._lines[line - 1]
         return text[: len(text) - len(text.lstrip(" \t\f"))]
-
-
-def _below(footer: Sequence[cst.EmptyLine], text: str) -> list[cst.EmptyLine]:
-    """Return the lines behind a block that goes, less the comments that go with it and blank lines at the end."""
-    lines = own_lines(c for c in comment_lines(footer) if c not in text)
-    kept = {line.comment.value: line for line in lines if line.comment is not None}
-    below = [
-        cst.EmptyLine(indent=False) if line.comment is None else kept.pop(line.comment.value, None)
-        for line in footer
-    ]
-    found = [line for line in below if line is not None]
-    while found and found[-1].comment is None:
-        found.pop()
-    return found
 
 
 def _set_apart(lines: list[Element]) -> list[Element]:

@@ -47,7 +47,7 @@ from amp_migrate.plan.model import (
 )
 from amp_migrate.project import Function
 from amp_migrate.rules.autocast.evaluation_places import cast_at, joined
-from amp_migrate.rules.autocast.on_cpu import copied
+from amp_migrate.rules.autocast.on_cpu import copied, handed_out
 from amp_migrate.rules.autocast.programs import (
     is_come_to,
     keeps_apex,
@@ -111,6 +111,10 @@ def decide(context: Context) -> Iterator[Decision]:
         if callers:
             yield _left_in_fp32(context, region, callers)
     yield from _on_the_cpu(context, cast)
+    for function, given in handed_out(context.unit, own) if not context.unit.plain else ():
+        message = f"what {spoken(function)} hands on may be fp16: losses that are computed of it out of sight were fp32 under Apex"
+        advice = "return `.float()` of the outputs where they are to be so"
+        yield decision(RULE, Status.NOTE, function.module, given, message, advice=advice)
     for function, call, name in recorded(context, cast):
         message = f"{name}() records the network in fp32 now; Apex had its casts recorded"
         advice = f"to record them, call it under `with {context.spelling.autocast('...', 'cache_enabled=False')}:`"

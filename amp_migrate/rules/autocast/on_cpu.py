@@ -1,4 +1,4 @@
-"""Outputs of networks that ``.cpu()`` copies: O1 made those fp32, autocast leaves them fp16."""
+"""Outputs of networks that ``.cpu()`` copies or that go out of sight: O1 made those fp32 there, autocast leaves them fp16."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from amp_migrate.apex.sites import Kind
+from amp_migrate.placement.finding.networks import initialized
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.protocol.code.program import program_of
@@ -61,6 +62,33 @@ def copied(unit: Unit, regions: Iterable[Region]) -> Iterator[Copied]:
     for function, call in _elsewhere(unit, regions):
         if call not in told and not _is_widened(function.module, call):
             yield Copied(function, call, False)
+
+
+def handed_out(unit: Unit, regions: Iterable[Region]) -> Iterator[tuple[Function, ast.Return]]:
+    """Yield each function that code out of sight alone runs, and that returns to it what networks give in some regions."""
+    losses, models = program_of(unit.project).training.losses, initialized(unit)
+    types = types_of(unit.project, losses)
+    for function in dict.fromkeys(region.function for region in regions):
+        if not unit.project.escapes(function) or unit.project.callers(function):
+            continue
+        for node in function.own_nodes:
+            given = node.value if isinstance(node, ast.Return) else None
+            parts = given.elts if isinstance(given, ast.Tuple | ast.List) else [given]
+            if isinstance(node, ast.Return) and any(
+                losses.networks(function, part, cast=True, narrow=True) & models
+                and not types.is_wide(function, part)
+                for part in _flat(parts)
+            ):
+                yield function, node
+                break
+
+
+def _flat(parts: Iterable[ast.expr | None]) -> Iterator[ast.expr]:
+    for part in parts:
+        if isinstance(part, ast.Tuple | ast.List):
+            yield from _flat(part.elts)
+        elif part is not None:
+            yield part
 
 
 def _is_wide(unit: Unit, function: Function, node: ast.expr, cast: set[ast.AST]) -> bool:

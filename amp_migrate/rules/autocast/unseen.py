@@ -13,10 +13,11 @@ from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Function
 from amp_migrate.rules.base import Context
 from amp_migrate.scaler.frameworks import MMCV
+from amp_migrate.training.beliefs import PACKAGES_WITHOUT_CASTS
 from amp_migrate.training.forwards.holders import called
 from amp_migrate.training.region import Region, nodes_in
 
-_KNOWN = INSTALLED | {MMCV.package.split(".")[0]}
+_KNOWN = INSTALLED | PACKAGES_WITHOUT_CASTS | {MMCV.package.split(".")[0]}
 _RECORDS = frozenset({"torch.jit.trace", "torch.jit.trace_module", "torch.onnx.export"})
 Given = tuple[Function, ast.Call, str]
 """A call, and the name of what it calls."""

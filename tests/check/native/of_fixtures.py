@@ -134,4 +134,14 @@ OF_FIXTURES = (
             ("        return (errors", f"{_DROPPED}        return (errors"),
         ],
     ),
+    _of("autocast/teacher_set_from_outside", copies_stay=[(_DROPPED, "")]),
+    _of(
+        "evaluate/sums_of_a_network_handed_back",
+        added_up_in_fp16=[
+            (
+                "            total += output.sum().item()\n",
+                "        total += output.sum().item()\n",
+            )
+        ],
+    ),
 )

@@ -75,6 +75,54 @@ CASES = [
         """,
     ),
     case(
+        "comment_at_the_top_of_a_block_speaks_of_what_imports_led_to",
+        """
+        if x:
+            # processes
+            try:
+                from apex.parallel import Wrapper
+            except ImportError:
+                raise
+
+            b()
+        if y:
+            # steps
+            a()
+
+            c()
+        if z:
+            d()
+            # kept apart
+            import apex
+
+            e()
+        # the head of the file
+        from apex import amp
+
+        f()
+        """,
+        lambda p: [
+            Drop(p.statement(s)) for s in ("try", "a()", "import apex", "from apex import amp")
+        ],
+        """
+        if x:
+            # processes
+            b()
+        if y:
+            # steps
+
+            c()
+        if z:
+            d()
+            # kept apart
+
+            e()
+        # the head of the file
+
+        f()
+        """,
+    ),
+    case(
         "emptied_body_gets_pass_else_goes",
         """
         if x:

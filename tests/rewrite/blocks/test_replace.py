@@ -54,6 +54,31 @@ CASES = [
         """,
     ),
     case(
+        "comments_behind_a_block_that_are_no_part_of_it_stay_where_they_are",
+        """
+        def f():
+            if x:
+                a()
+                # of the block
+
+        #    if y:
+        #        c()
+                # of c
+            b()
+        """,
+        lambda p: [Replace(p.statement("if"), "d()")],
+        """
+        def f():
+            d()
+            # of the block
+
+        #    if y:
+        #        c()
+                # of c
+            b()
+        """,
+    ),
+    case(
         "comments_inside_a_compound_statement_survive",
         """
         with scale(loss) as s:  # amp

@@ -32,6 +32,16 @@ class Advised(NamedTuple):
 
 ADVISED = (
     Advised(
+        "refused/teacher_asked_twice",
+        "write `torch.clear_autocast_cache()` behind what runs without gradients there",
+        (
+            (
+                "            hidden = self.cross(x)\n",
+                "            hidden = self.cross(x)\n        torch.clear_autocast_cache()\n",
+            ),
+        ),
+    ),
+    Advised(
         "refused/initialize_handed_on_in_a_timer",
         "write out the arguments of amp.initialize",
         (

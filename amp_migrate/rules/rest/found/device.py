@@ -58,14 +58,16 @@ def _keyword(call: ast.Call | None, name: str) -> ast.expr | None:
 
 
 def _twin(project: Project, module: Module, call: ast.Call) -> ast.Call | None:
-    """Return the call of torch's class for the same network in the other arm of the test around a call."""
+    """Return the call of torch's class for the same network in the other arm of the test around a call, or around its `try`."""
     tree = module.tree
     up: ast.AST | None = tree.parent(call)
     if isinstance(up, ast.IfExp):
         parts: list[ast.AST] = [up.orelse if up.body is call else up.body]
     else:
-        statement = tree.statement(call)
+        statement: ast.AST = tree.statement(call)
         up = tree.parent(statement)
+        while isinstance(up, ast.Try | ast.With):  # around what the arm does
+            statement, up = up, tree.parent(up)
         if not isinstance(up, ast.If):
             return None
         parts = [*(up.orelse if statement in up.body else up.body)]
