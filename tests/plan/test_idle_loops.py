@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from amp_migrate.facts.tree import Tree
-from amp_migrate.rules.guards.loops import does_nothing
+from amp_migrate.rules.guards.emptied import does_nothing
 
 LOOPS = {
     "counts": ("for i in range(len(nets)): pass", True),

@@ -9,10 +9,6 @@ from itertools import takewhile
 from amp_migrate.facts.below import blocks
 from amp_migrate.facts.paths import acts
 from amp_migrate.facts.tree import Tree
-from amp_migrate.flow.assumption import NOTHING
-from amp_migrate.flow.condition import Condition, conjunction, negate
-from amp_migrate.flow.evaluate import evaluate
-from amp_migrate.flow.refine import refine
 from amp_migrate.plan.model import (
     AddArgument,
     Drop,
@@ -25,7 +21,7 @@ from amp_migrate.plan.model import (
     Replace,
     ReplaceExpression,
 )
-from amp_migrate.rules.guards.loops import does_nothing
+from amp_migrate.rules.guards.emptied import does_nothing, folded
 from amp_migrate.source.span import Span
 
 
@@ -142,6 +138,10 @@ def _imports_gone(tree: Tree, edits: list[Edit]) -> Iterator[Span]:
             yield tree.span(node)
 
 
+def _imports(tree: Tree) -> set[Span]:
+    return set(map(tree.span, tree.nodes(ast.Import, ast.ImportFrom)))
+
+
 class _Emptied:
     def __init__(
         self,
@@ -155,6 +155,9 @@ class _Emptied:
         self._gone = gone
         self._taken = taken
         self._hoisted = hoisted
+        self._switched = {
+            e.span for e in edits if isinstance(e, Replace) and e.span in _imports(tree)
+        }
         self._edited = [place for e in edits if (place := place_of(e)) is not None]
         self._beside = list(_coming(edits))
         self._coming = [at for at, _ in self._beside]
@@ -175,7 +178,8 @@ class _Emptied:
                 return False
             kept = stmt.orelse if self._hoisted[span] == "orelse" else stmt.body
             return all(self._tree.span(s) in self._gone for s in kept) and self._drop(span)
-        if span in self._taken or not any(map(any, states)):
+        switched = isinstance(stmt, ast.Try) and any(map(self._is_switched, stmt.body))
+        if span in self._taken or not (switched or any(map(any, states))):
             return False
         if isinstance(stmt, ast.Try):
             return self._try(stmt, span)
@@ -215,9 +219,12 @@ class _Emptied:
 
     def _only_guarded(self, stmt: ast.Try) -> bool:
         """Tell whether a `try` only handled the failure of imports that go: nothing in it imports any more."""
-        stays = [s for s in stmt.body if not self._is_gone(s)]
-        goes = [s for s in stmt.body if self._tree.span(s) in self._gone]
+        switched = [s for s in stmt.body if self._is_switched(s)]
+        stays = [s for s in stmt.body if not self._is_gone(s) and s not in switched]
+        goes = [s for s in stmt.body if self._tree.span(s) in self._gone] + switched
         handled = [part for handler in stmt.handlers for part in handler.body]
+        if switched and not all(isinstance(s, ast.Raise | ast.Expr | ast.Pass) for s in handled):
+            return False
         return (
             any(isinstance(s, ast.Import | ast.ImportFrom) for s in goes)
             and all(_names_import_error(handler.type) for handler in stmt.handlers)
@@ -225,13 +232,17 @@ class _Emptied:
             and not any(self._tree.span(s).contains(at) for s in handled for at in self._edited)
         )
 
+    def _is_switched(self, stmt: ast.stmt) -> bool:
+        """Tell whether a statement is an import in whose place a name is set: ``amp = True``."""
+        return self._tree.span(stmt) in self._switched
+
     def _test(self, stmt: ast.If, span: Span) -> bool:
         if not all(map(self._is_gone, stmt.body)):
             return False
         if not stmt.orelse or all(map(self._is_gone, stmt.orelse)):
             return self._drop(span)
         if not self._fills(stmt.body):
-            self.edits += _folded(self._tree, stmt, self._edited)
+            self.edits += folded(self._tree, stmt, self._edited)
         return False
 
     def _fills(self, block: list[ast.stmt]) -> bool:
@@ -253,36 +264,6 @@ def _coming(edits: list[Edit]) -> Iterator[tuple[Span, bool]]:
     for edit in edits:
         if isinstance(edit, Insert | Move):
             yield edit.span if isinstance(edit, Insert) else edit.anchor, edit.after
-
-
-def _folded(tree: Tree, stmt: ast.If, edited: list[Span]) -> list[Edit]:
-    """Return the edits that let what follows an emptied branch say by itself when it runs; none where that has no plain form.
-
-    Where more follows than one ``elif``, each must exclude what the branch asked, and nothing may stand in an ``else``.
-    """
-    chain, rest = [stmt], stmt.orelse
-    while len(rest) == 1 and isinstance(rest[0], ast.If) and tree.is_elif(rest[0]):
-        chain.append(rest[0])
-        rest = rest[0].orelse
-    if any(tree.span(test.test).contains(at) for test in chain[:2] for at in edited):
-        return []
-    drop = DropBlock(tree.span(stmt), "body")
-    before = negate(Condition(None, tree.segment(stmt.test)))
-    if len(chain) == 1:
-        return [drop, ReplaceExpression(tree.span(stmt.test), before.text)]
-    if all(_excludes(later.test, stmt.test) for later in chain[1:]):
-        return [] if rest else [drop]
-    if len(chain) > 2 or rest:
-        return []
-    later = Condition(None, tree.segment(chain[1].test))
-    text = conjunction([before, later]).text
-    return [drop, ReplaceExpression(tree.span(chain[1].test), text)]
-
-
-def _excludes(test: ast.expr, other: ast.expr) -> bool:
-    """Tell whether a test cannot hold together with another one, which does nothing but ask."""
-    known = refine(NOTHING, test, True)
-    return not acts(other, ast.Call) and (known is None or evaluate(other, known) is False)
 
 
 _IMPORTS = (ast.Import, ast.ImportFrom)

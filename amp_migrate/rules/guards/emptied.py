@@ -1,11 +1,17 @@
-"""Loops of which nothing is left but that they count or go through what stays as it is."""
+"""Loops and branches of which nothing is left: whether a loop still does something, and when what follows a branch runs."""
 
 from __future__ import annotations
 
 import ast
 
-from amp_migrate.facts.paths import path
+from amp_migrate.facts.paths import acts, path
 from amp_migrate.facts.tree import Tree
+from amp_migrate.flow.assumption import NOTHING
+from amp_migrate.flow.condition import Condition, conjunction, negate
+from amp_migrate.flow.evaluate import evaluate
+from amp_migrate.flow.refine import refine
+from amp_migrate.plan.model import DropBlock, Edit, ReplaceExpression
+from amp_migrate.source.span import Span
 
 _VIEWS = frozenset({"items", "keys", "values"})
 _THROUGH = frozenset({"enumerate", "reversed", "zip"})
@@ -90,3 +96,33 @@ def _is_bound_around(tree: Tree, name: ast.Name) -> bool:
         if any(_binds(n, name.id) for target in targets for n in ast.walk(target)):
             return True
     return False
+
+
+def folded(tree: Tree, stmt: ast.If, edited: list[Span]) -> list[Edit]:
+    """Return the edits that let what follows an emptied branch say by itself when it runs; none where that has no plain form.
+
+    Where more follows than one ``elif``, each must exclude what the branch asked, and nothing may stand in an ``else``.
+    """
+    chain, rest = [stmt], stmt.orelse
+    while len(rest) == 1 and isinstance(rest[0], ast.If) and tree.is_elif(rest[0]):
+        chain.append(rest[0])
+        rest = rest[0].orelse
+    if any(tree.span(test.test).contains(at) for test in chain[:2] for at in edited):
+        return []
+    drop = DropBlock(tree.span(stmt), "body")
+    before = negate(Condition(None, tree.segment(stmt.test)))
+    if len(chain) == 1:
+        return [drop, ReplaceExpression(tree.span(stmt.test), before.text)]
+    if all(_excludes(later.test, stmt.test) for later in chain[1:]):
+        return [] if rest else [drop]
+    if len(chain) > 2 or rest:
+        return []
+    later = Condition(None, tree.segment(chain[1].test))
+    text = conjunction([before, later]).text
+    return [drop, ReplaceExpression(tree.span(chain[1].test), text)]
+
+
+def _excludes(test: ast.expr, other: ast.expr) -> bool:
+    """Tell whether a test cannot hold together with another one, which does nothing but ask."""
+    known = refine(NOTHING, test, True)
+    return not acts(other, ast.Call) and (known is None or evaluate(other, known) is False)
