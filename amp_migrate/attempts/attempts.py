@@ -20,7 +20,8 @@ from amp_migrate.project.reach import coming_to
 from amp_migrate.protocol.faults import Place
 
 if TYPE_CHECKING:
-    from amp_migrate.check.training import Judge, Judgement
+    from amp_migrate.check.judging.judge import Judge
+    from amp_migrate.check.judging.objections import Judgement
     from amp_migrate.plan.unit_summary import UnitSummary
     from amp_migrate.project import Project
     from amp_migrate.rules.guards.leftovers import Made
@@ -170,7 +171,7 @@ class Attempts:
 
     def _judge_without(self, staying: frozenset[str]) -> Judge:
         """Return what judges the new texts, without the files of programs that stay: those do not run any more."""
-        from amp_migrate.check.training import Judge
+        from amp_migrate.check.judging.judge import Judge
         from amp_migrate.project import build
 
         rest = {path: tree for path, tree in self._trees.items() if path not in staying}

@@ -15,7 +15,7 @@ from amp_migrate.plan.planner import Planner
 from amp_migrate.project.programs import number_of
 
 if TYPE_CHECKING:
-    from amp_migrate.check.training import Judgement
+    from amp_migrate.check.judging.objections import Judgement
     from amp_migrate.plan.unit_summary import UnitSummary
 
 _SPELT = frozenset({"AMP118", "AMP208"})  # the rules that tell of what was spelt out

@@ -67,6 +67,7 @@ def acts(module: Module) -> bool:
     )
 
 
+@once
 def apart(project: Project) -> list[frozenset[str]]:
     """Return the files of each program: what it may run, and what nothing starts or imports in sight."""
     files = project.modules.values()

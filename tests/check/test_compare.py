@@ -133,7 +133,8 @@ from check.trainings.spoilt import SPOILT
 from check.trainings.stepped import STEPPED, UNCLAIMED
 
 from amp_migrate.check.events.claims import Claim, Claims
-from amp_migrate.check.training import Judge, Objection
+from amp_migrate.check.judging.judge import Judge
+from amp_migrate.check.judging.objections import Objection
 from amp_migrate.facts.tree import Tree
 from amp_migrate.processes import without_collector
 from amp_migrate.project import build

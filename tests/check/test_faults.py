@@ -9,7 +9,8 @@ from equivalence.faults import FAULTS, Fault
 from equivalence.programs import apex_program, native_program
 
 from amp_migrate.check.events.claims import STEPS, Claim, Claims
-from amp_migrate.check.training import Judge, Objection
+from amp_migrate.check.judging.judge import Judge
+from amp_migrate.check.judging.objections import Objection
 from amp_migrate.facts.tree import Tree
 from amp_migrate.processes import without_collector
 from amp_migrate.project import build

@@ -20,7 +20,7 @@ import pytest
 import torch
 import torch._dynamo  # imported by the first optimizer; in the server once for all trials
 
-import amp_migrate.check.training  # what every trial and migration needs, so too
+import amp_migrate.check.judging.judge  # what every trial and migration needs, so too
 import amp_migrate.equivalence.capture.session
 import amp_migrate.equivalence.reference.modules
 import amp_migrate.plan.planner

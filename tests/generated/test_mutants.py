@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from amp_migrate.check.training import Judge, Judgement
+from amp_migrate.check.judging.judge import Judge
+from amp_migrate.check.judging.objections import Judgement
 from generated.choices.features import draw
 from generated.judging.check import check
 from generated.judging.mutants import MUTANTS, Mutant

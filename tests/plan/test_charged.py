@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from amp_migrate.check.events.claims import Claims
-from amp_migrate.check.training import Judge, Judgement, Objection
+from amp_migrate.check.judging.judge import Judge
+from amp_migrate.check.judging.objections import Judgement, Objection
 from amp_migrate.engine import migrate
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import Status

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from amp_migrate.check.training import Judge, Judgement
+from amp_migrate.check.judging.judge import Judge
+from amp_migrate.check.judging.objections import Judgement
 from generated.choices.features import draw
 from generated.judging.execute import Side
 from generated.judging.mutants import MUTANTS, Mutant

@@ -1,0 +1,1 @@
+"""What speaks against new texts of a training; those of several programs, each by itself."""
