@@ -6,12 +6,14 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from amp_migrate.modules.binding import bind, forwards_keywords, forwards_positions
+from amp_migrate.modules.binding import bind, bind_stars, forwards_keywords, forwards_positions
 from amp_migrate.modules.model import CallSite, Function, Module
 from amp_migrate.values.unpacking import lasts, unpacked
 
+_LOOKING = frozenset({"copy", "get", "items", "keys", "values"})
 Sites = Mapping[Function, list[CallSite]]
-Beyond = tuple[list[ast.expr], dict[str, ast.expr]]
+Beyond = tuple[list[ast.expr], dict[str, ast.expr], bool]
+"""What a call gives beyond the parameters, by place and by name, and whether it hands on more itself."""
 
 
 class Received(NamedTuple):
@@ -36,6 +38,33 @@ def arguments(sites: Sites, site: CallSite, target: Function) -> dict[str, ast.e
 
     `sites` are the calls of each function. What a function hands on is that of the first call which gives it.
     """
+    given = _spelt(site, target)
+    for extra, named, _ in _handed(sites, site):
+        for name, argument in _taken(site, target, extra, named):
+            given.setdefault(name, argument)
+    return given
+
+
+def received(sites: Sites, site: CallSite, target: Function, name: str) -> list[ast.expr | None]:
+    """Return all that a call may give a parameter, by whatever call of its function; None where one leaves it out.
+
+    Where the function changes its ``**kwargs``, that is what it may give.
+    """
+    own = _spelt(site, target).get(name)
+    if own is None and forwards_keywords(site) and _changes(site.function):
+        own = next((v for v in bind_stars(site) if isinstance(v, ast.Name)), None)
+    if own is not None:
+        return [own]
+    found: list[ast.expr | None] = []
+    for extra, named, goes_on in _handed(sites, site):
+        node = dict(_taken(site, target, extra, named)).get(name)
+        if node is not None or not goes_on:
+            found.append(node)
+    return list(dict.fromkeys(found)) or [None]
+
+
+def _spelt(site: CallSite, target: Function) -> dict[str, ast.expr]:
+    """Return what a call gives itself, and unpacks of what is written out."""
     passed = bind(site, target)
     given = dict(passed.given)
     for value in passed.double_stars:
@@ -48,15 +77,41 @@ def arguments(sites: Sites, site: CallSite, target: Function) -> dict[str, ast.e
     for name, item in zip(free[passed.star_at + site.bound :], items, strict=False):
         if at_once or lasts(scopes, item):
             given.setdefault(name, item)
-    positions, keywords = forwards_positions(site), forwards_keywords(site)
-    names = free[passed.star_at + site.bound :] if positions else ()
-    for extra, named in _beyond(sites, site.function, set()) if positions or keywords else ():
-        for name, argument in zip(names, extra, strict=False):
-            given.setdefault(name, argument)
-        for name, argument in named.items() if keywords else ():
-            if name in target.parameters.names:
-                given.setdefault(name, argument)
     return given
+
+
+def _handed(sites: Sites, site: CallSite) -> Iterator[Beyond]:
+    """Yield what the calls of a function give it that a call in it hands on."""
+    if forwards_positions(site) or forwards_keywords(site):
+        yield from _beyond(sites, site.function, set())
+
+
+def _changes(function: Function) -> bool:
+    """Tell whether a function does something else with its ``**kwargs`` than to hand it on, or to look at it."""
+    kwarg, tree = function.parameters.kwarg, function.module.tree
+    for node in function.all_nodes:
+        if isinstance(node, ast.Name) and node.id == kwarg:
+            up = tree.parent(node)
+            item = isinstance(up, ast.Subscript) and isinstance(up.ctx, ast.Load)
+            method = isinstance(up, ast.Attribute) and up.attr in _LOOKING
+            if not (
+                item or method or isinstance(up, ast.keyword | ast.Compare | ast.FormattedValue)
+            ):
+                return True
+    return False
+
+
+def _taken(
+    site: CallSite, target: Function, extra: list[ast.expr], named: Mapping[str, ast.expr]
+) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the parameters that a call gives by handing on what its function has got."""
+    if forwards_positions(site):
+        begin = bind(site, target).star_at + site.bound
+        yield from zip(target.parameters.positional[begin:], extra, strict=False)
+    if forwards_keywords(site):
+        for name, argument in named.items():
+            if name in target.parameters.names:
+                yield name, argument
 
 
 def _constants(module: Module, value: ast.expr) -> Iterator[tuple[str, ast.Constant]]:
@@ -82,10 +137,12 @@ def _beyond(sites: Sites, function: Function, seen: set[Function]) -> Iterator[B
     seen.add(function)
     for site in sites.get(function, ()):
         passed = bind(site, function)
-        yield passed.extra, passed.keywords
         positions, keywords = forwards_positions(site), forwards_keywords(site)
+        yield passed.extra, passed.keywords, positions or keywords
         taken = len(function.parameters.positional) - site.bound - passed.star_at
-        for extra, named in _beyond(sites, site.function, seen) if positions or keywords else ():
+        for extra, named, more in (
+            _beyond(sites, site.function, seen) if positions or keywords else ()
+        ):
             own = function.parameters.names
             rest = {name: v for name, v in named.items() if keywords and name not in own}
-            yield (extra[taken:] if positions and taken >= 0 else []), rest
+            yield (extra[taken:] if positions and taken >= 0 else []), rest, more

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from types import MappingProxyType
 
 from amp_migrate.facts.imports import preferred
@@ -17,7 +17,7 @@ from amp_migrate.modules.model import CallSite, Class, Function, Module, overrid
 from amp_migrate.modules.renamed import imports, renamed
 from amp_migrate.project.by_name import Escape
 from amp_migrate.project.escapes import Escapes
-from amp_migrate.project.forwarded import Received, arguments, callers
+from amp_migrate.project.forwarded import Received, arguments, callers, received
 from amp_migrate.project.once import kept
 from amp_migrate.project.programs import connected
 from amp_migrate.values.calling.calls import Calls
@@ -224,12 +224,14 @@ class Project:
     def received(self, function: Function, name: str, itself: bool = False) -> list[Received]:
         """Return what the calls of a function give a parameter; `itself` leaves out those of its family that reach others.
 
-        What a caller hands on of its ``*args`` stands in another function.
+        What a caller hands on of ``*args`` or ``**kwargs`` stands in other functions, one for each of its own calls.
         """
         found = []
         for site in self.calls_of(function) if itself else self.callers(function):
-            node = self.arguments(site, function).get(name)
-            found.append(Received(site, site.function if node is None else self.holder(node), node))
+            asked = site, function, name
+            for node in kept(self, (received, *asked), partial(received, self.calls.sites, *asked)):
+                at = site.function if node is None else self.holder(node)
+                found.append(Received(site, at, node))
         return found
 
     def holder(self, node: ast.AST) -> Function:
@@ -269,8 +271,7 @@ class Project:
     def arguments(self, site: CallSite, target: Function) -> dict[str, ast.expr]:
         """Return the argument of each parameter that a call gives, by the parameter's name.
 
-        What the calling function forwards from its own ``*args`` or ``**kwargs`` is looked up in its
-        callers (the first that gives it): such an expression may stand in another module.
+        What its function hands on of ``*args`` or ``**kwargs`` is that of the first call which gives it, maybe of another file.
         """
         asked = arguments, site, target
         return dict(kept(self, asked, lambda: arguments(self.calls.sites, site, target)))

@@ -6,6 +6,10 @@ import ast
 from collections.abc import Iterator
 from functools import lru_cache
 
+from amp_migrate.flow.assumption import NOTHING, Assumption
+from amp_migrate.flow.evaluate import evaluate
+from amp_migrate.flow.refine import refine
+
 Atom = tuple[str, bool]
 """The text of a test that asks one thing, and how it comes out."""
 
@@ -31,30 +35,34 @@ def parts_of(test: ast.expr, truth: bool) -> Iterator[Atom]:
 
 
 def without_implied(found: set[Atom]) -> frozenset[Atom]:
-    """Return the parts without those that follow: what equals one constant equals no other one."""
-    equal = dict(asked for text, truth in found if truth and (asked := _equality(text)))
-    return frozenset(
-        (text, truth)
-        for text, truth in found
-        if truth
-        or not equal
-        or (asked := _equality(text)) is None
-        or equal.get(asked[0], asked[1]) == asked[1]
-    )
+    """Return the parts without those that follow from what else holds, as from one constant that no other one is met."""
+    return _told_alone(frozenset(found)) if len(found) > 1 else frozenset(found)
 
 
 @lru_cache(maxsize=1 << 12)
-def _equality(text: str) -> tuple[str, object] | None:
-    """Return what a part compares with a text, and that text; None for any other one."""
-    if "==" not in text:
-        return None
+def _told_alone(found: frozenset[Atom]) -> frozenset[Atom]:
+    left = sorted(found, key=lambda atom: (-len(atom[0]), atom))
+    for atom in list(left):
+        others = [other for other in left if other != atom]
+        if _follows(atom, others):
+            left = others
+    return frozenset(left)
+
+
+def _follows(atom: Atom, others: list[Atom]) -> bool:
+    test = _parsed(atom[0])
+    known: Assumption | None = NOTHING
+    for text, truth in others:
+        other = _parsed(text)
+        if other is not None and known is not None:
+            known = refine(known, other, truth)
+    return test is not None and known is not None and evaluate(test, known) is atom[1]
+
+
+@lru_cache(maxsize=1 << 12)
+def _parsed(text: str) -> ast.expr | None:
+    """Return a part of a test; None for a loop."""
     try:
-        test = ast.parse(text, mode="eval").body
+        return ast.parse(text, mode="eval").body
     except SyntaxError:
         return None
-    if not isinstance(test, ast.Compare) or [*map(type, test.ops)] != [ast.Eq]:
-        return None
-    value = test.comparators[0]
-    if not isinstance(value, ast.Constant) or not isinstance(value.value, str):
-        return None
-    return ast.unparse(test.left), value.value

@@ -18,6 +18,7 @@ from amp_migrate.flow.cfg.subject import DECIDES, asked_by
 from amp_migrate.flow.changes import stored_name
 from amp_migrate.flow.terms import Term
 from amp_migrate.project import Function
+from amp_migrate.protocol.calls import keywords
 from amp_migrate.protocol.calls.standing import standing_of
 from amp_migrate.protocol.code.liveness import Liveness
 from amp_migrate.protocol.code.program import Program
@@ -129,6 +130,7 @@ class Course:
                     choice = self._program.decides(function, node.context_expr)
                     if choice is not None:
                         found |= names_in(self.answers.spelt(choice.asked))
+        found |= keywords.spelt(self._program, found)
         behind = standing_of(self._program).behind(found)
         return frozenset(found.union(*(names_in(test) for _, test in behind)))
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, cached_property, partial
 
 from amp_migrate.facts.paths import path
-from amp_migrate.flow.assumption import Assumption, Known, Value
+from amp_migrate.flow.assumption import NOTHING, Assumption, Known, Value
 from amp_migrate.flow.cfg.points import Edge, Kind, Point
 from amp_migrate.flow.changes import after
 from amp_migrate.flow.refine import refine
@@ -21,6 +21,7 @@ from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.code.turns import Turns
 from amp_migrate.protocol.code.visits import Visits
 from amp_migrate.protocol.run.remembered.aliases import aliases_of
+from amp_migrate.protocol.run.remembered.classes import is_of_another, of_class, of_receiver
 from amp_migrate.protocol.run.remembered.counters import Counters
 from amp_migrate.protocol.run.remembered.exact import exact, of_loss
 from amp_migrate.protocol.run.remembered.given import Given
@@ -66,7 +67,7 @@ class Memory:
         self._aliases = aliases_of(program.project)
         self._project = program.project
         self._edges: dict[tuple[Edge, Assumption], Assumption | None] = {}
-        self._forgotten: dict[tuple[Assumption, bool], Assumption] = {}
+        self._forgotten: dict[tuple[Assumption, bool, Assumption], Assumption] = {}
         self._calls: dict[tuple[ast.Call, Function, Assumption], Assumption] = {}
         self._learnt: dict[tuple[ast.Call, Function, Assumption], Assumption] = {}
         self._left: dict[tuple[ast.Call, Assumption], Assumption] = {}
@@ -143,7 +144,10 @@ class Memory:
         for name, given in self._constants(call, callee):
             if name in self._shared:
                 found = found.with_fact(term_of_name(name), given)
-        for term, value in (*self._given.types(call, callee), *self.handed.on(call, callee, known)):
+        for term, value in (
+            *self._given.said(call, callee, known),
+            *self.handed.on(call, callee, known),
+        ):
             found = found.with_fact(term, value)
         for term, truth in self._meanings.into(call, callee, known):
             found = found.with_fact(term, truth)
@@ -170,8 +174,10 @@ class Memory:
             self._left[call, known] = known.without(lambda operand: self._writes(call, operand))
         if (call, callee, learnt) not in self._learnt:
             self._learnt[call, callee, learnt] = self._back(call, callee, learnt)
-        more = self._learnt[call, callee, learnt]
-        return self._meanings.told(self._left[call, known].with_all(more))
+        more, left = self._learnt[call, callee, learnt], self._left[call, known]
+        if is_of_another(call, callee, more, left):
+            return None
+        return self._meanings.told(left.with_all(more))
 
     def _back(self, call: ast.Call, callee: Function, learnt: Assumption) -> Assumption:
         """Return what a function learnt, by the names of its caller."""
@@ -195,15 +201,7 @@ class Memory:
 
     def of_class(self, receiver: ast.expr, cls: Class, known: Assumption) -> Assumption | None:
         """Return what is known where the object of a method call is of a class; None where it is of another."""
-        text = path(receiver)
-        if text is None:
-            return known
-        term = Term(f"type({text})", frozenset({_operand(text)}))
-        value = Known(f"{cls.module.path}:{cls.qualname}")
-        stated = known.get(term)
-        if stated is not None:
-            return known if stated == value else None
-        return known.with_fact(term, value)
+        return of_class(receiver, cls, known)
 
     def of_name(
         self, call: ast.Call, functions: Sequence[Function], known: Assumption
@@ -216,13 +214,18 @@ class Memory:
         found: list[Function | None] = [f for f in functions if may_be_named(f, stated.value)]
         return found if len(found) == len(functions) else [*found, None]
 
-    def forgotten(self, known: Assumption, apart: int) -> Assumption:
-        """Return what is kept of what is known where so many sets of facts are told apart already."""
+    def begun(self, function: Function, known: Assumption, apart: int) -> Assumption:
+        """Return what a function that begins keeps of what is known: with what its object is of, whatever else is told apart."""
+        return self.forgotten(known, apart, of_receiver(function, known))
+
+    def forgotten(self, known: Assumption, apart: int, begun: Assumption = NOTHING) -> Assumption:
+        """Return what is kept of what is known where so many sets of facts are told apart, in a function that was `begun` with some."""
         if apart < self.most:
             return known
-        asked = known, apart >= 4 * self.most
+        asked = known, apart >= 4 * self.most, begun
         if asked not in self._forgotten:
-            self._forgotten[asked] = known.only(self.is_lasting if asked[1] else self._decides)
+            kept = known.only(self.is_lasting if asked[1] else self._decides)
+            self._forgotten[asked] = kept.with_all(begun.common(known).only(about_objects))
         return self._forgotten[asked]
 
     def _decides(self, term: Term) -> bool:
@@ -265,7 +268,7 @@ class Memory:
         left, _ = after(point, known, self.may_change)
         for term, value in self.counters.stored(point, known):
             left = left.with_fact(term, value)
-        left = self._meanings.stored(point, left)
+        left = self._meanings.stored(point, self._given.stored(point, known, left))
         return left if left is known else left.only(self._is_shared)
 
     def taken(
@@ -292,8 +295,3 @@ class Memory:
             return False
         callees = self._program.calls.of(call)
         return any(operand.attribute in self._stores.of(f) for f in callees)
-
-
-def _operand(text: str) -> Operand:
-    inner = text.rpartition(".")[2]
-    return Operand(text, Aspect.PATH, inner) if "." in text else Operand(text, Aspect.BINDING)

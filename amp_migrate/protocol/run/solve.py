@@ -97,13 +97,13 @@ class Run:
     def _begin(self, key: Key) -> Summary:
         begun = self._begun.setdefault((key.function, key.start, key.state.machine), set())
         if key not in self.summaries:
-            known = self._memory.forgotten(key.state.known, self._patience.weighed(len(begun)))
+            apart = self._patience.weighed(len(begun))
+            known = self._memory.begun(key.function, key.state.known, apart)
             key = key._replace(state=key.state._replace(known=known))
         begun.add(key.state.known)
         if key not in self.summaries:
             self.summaries[key] = Summary()
-            graph = self._program.graph(key.function)
-            entered = self._entered(key)
+            graph, entered = self._program.graph(key.function), self._entered(key)
             if key.start is Start.ENTRY:
                 self._reach(key, self.summaries[key], Here(graph.entry, entered), None)
             else:
@@ -119,7 +119,8 @@ class Run:
         told_apart = summary.apart.get(at, 0)
         if told_apart >= self._memory.most and not self._memory.forgets:
             return
-        known = self._memory.forgotten(here.state.known, self._patience.weighed(told_apart))
+        known, apart = here.state.known, self._patience.weighed(told_apart)
+        known = self._memory.forgotten(known, apart, key.state.known)
         if known is not here.state.known:
             here = here._replace(state=here.state._replace(known=known))
             if here in summary.came:

@@ -8,11 +8,13 @@ from functools import cached_property
 
 from amp_migrate.facts.below import every, with_parts
 from amp_migrate.flow.assumption import Assumption, Known, Truth, Value
+from amp_migrate.flow.cfg.points import Point
 from amp_migrate.flow.evaluate import evaluate, value_of
 from amp_migrate.flow.terms import Term, term_of_name
 from amp_migrate.project import Function
 from amp_migrate.protocol.calls.coming import TypeAsked, asked_type, is_filled, kind_of
 from amp_migrate.protocol.calls.handed import handed_of
+from amp_migrate.protocol.calls.keywords import may_be_unpacked, said, stored
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.run.remembered.shared import deciding
 from amp_migrate.training.flags.whole import is_whole
@@ -29,19 +31,37 @@ class Given:
         self._handed = handed_of(program)
         self._asked: dict[Function, list[TypeAsked]] = {}
         self._kinds: dict[ast.expr, str | None] = {}
+        self._unpacked: dict[tuple[ast.Call, Function, str], bool] = {}
 
     def constants(self, call: ast.Call, callee: Function) -> Iterator[tuple[str, Value]]:
         """Yield the parameters of a function that a call, or a default, gives a constant for, and those constants."""
         given = {**callee.parameters.defaults, **self._handed.given(call, callee)}
         for name, value in given.items():
-            if isinstance(value, ast.Constant):
+            if isinstance(value, ast.Constant) and not self._is_unpacked(call, callee, name):
                 known = Known(value.value)
                 if isinstance(value.value, bool | str | None) or (
                     known == _ONE and _counts_by(callee, name)
                 ):
                     yield name, known
 
-    def types(self, call: ast.Call, callee: Function) -> Iterator[tuple[Term, Value]]:
+    def _is_unpacked(self, call: ast.Call, callee: Function, name: str) -> bool:
+        asked = call, callee, name
+        if asked not in self._unpacked:
+            self._unpacked[asked] = may_be_unpacked(self._project, *asked)
+        return self._unpacked[asked]
+
+    def said(
+        self, call: ast.Call, callee: Function, known: Assumption
+    ) -> Iterator[tuple[Term, Value]]:
+        """Yield what a function knows of what a call gives it: keywords to hand on, and types that it asks for."""
+        yield from said(self._program, call, callee, known)
+        yield from self._types(call, callee)
+
+    def stored(self, point: Point, before: Assumption, left: Assumption) -> Assumption:
+        """Return what is known behind a point with what it puts into a dictionary, or takes out of one."""
+        return stored(self._project, point, before, left)
+
+    def _types(self, call: ast.Call, callee: Function) -> Iterator[tuple[Term, Value]]:
         """Yield what tests of a function ask of the type of a parameter, with how it comes out: a list, or one optimizer."""
         asked = self._asking(callee)
         given = self._handed.given(call, callee) if asked else {}

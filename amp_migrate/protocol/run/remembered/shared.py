@@ -17,6 +17,7 @@ from amp_migrate.flow.terms import Aspect, Term, is_len
 from amp_migrate.project import Function
 from amp_migrate.project.once import once
 from amp_migrate.project.reach import set_later
+from amp_migrate.protocol.calls import keywords
 from amp_migrate.protocol.calls.standing import standing_of
 from amp_migrate.protocol.code.course import Course
 from amp_migrate.protocol.code.program import Program
@@ -61,7 +62,9 @@ def shared(program: Program, course: Course, fewest: int, constants: Constants) 
     for _, item, name in kept:
         counts[name] += counts[item]
     several = {text for text, n in counts.items() if n >= fewest}
-    known = several | _stated(program, counts.keys() - several, constants)
+    rest = counts.keys() - several
+    known = several | _stated(program, rest, constants) | keywords.stated(program, rest)
+    known |= keywords.spelt(program, known)
     return frozenset(known.union(*({held, item} for held, item, name in kept if name in known)))
 
 
