@@ -26,6 +26,11 @@ def stated(program: Program, names: Collection[str]) -> set[str]:
     return {name for name in names if len(given.get(name, ())) > 1}
 
 
+def handed(program: Program) -> frozenset[str]:
+    """Return the names of what functions hand on in dictionaries."""
+    return frozenset(_given(program))
+
+
 def spelt(program: Program, names: Collection[str]) -> set[str]:
     """Return the last parts of how functions spell the items of dictionaries that they hand on, and of what holds these."""
     project = program.project
@@ -190,10 +195,10 @@ def _given(program: Program) -> _Constants:
     found: dict[str, set[Value | None]] = {}
     for keywords in calls:
         for name, node in keywords.items():
-            if (value := _constant(node, NOTHING)) is not None:
-                found.setdefault(name, set()).add(value)
+            value = _constant(node, NOTHING)
+            found.setdefault(name, set()).update(() if value is None else (value,))
     for name, values in found.items():
-        values |= {None for keywords in calls if name not in keywords}
+        values |= {None for keywords in calls if values and name not in keywords}
     return found
 
 

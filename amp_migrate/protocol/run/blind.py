@@ -68,6 +68,10 @@ class Blind(Memory):
             scaled = {None, True, False}
         return (replace(event, optimizers=o, scaled=s) for o in optimizers for s in scaled)
 
+    def begun(self, function: Function, known: Assumption, apart: int) -> Assumption:
+        """Return that a function knows nothing where it begins."""
+        return NOTHING
+
     def into(self, call: ast.Call, callee: Function, known: Assumption) -> Assumption:
         """Return that a function knows nothing of its arguments."""
         return NOTHING

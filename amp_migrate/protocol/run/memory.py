@@ -25,11 +25,13 @@ from amp_migrate.protocol.run.remembered.classes import is_of_another, of_class,
 from amp_migrate.protocol.run.remembered.counters import Counters
 from amp_migrate.protocol.run.remembered.exact import exact, of_loss
 from amp_migrate.protocol.run.remembered.given import Given
+from amp_migrate.protocol.run.remembered.inside import Inside
 from amp_migrate.protocol.run.remembered.meanings import Meanings
 from amp_migrate.protocol.run.remembered.shared import (
     about_objects,
     chooses,
     is_about,
+    is_of_one,
     may_be_named,
     naming,
     shared,
@@ -40,7 +42,7 @@ from amp_migrate.training.events import Event
 
 _course, _visits, _turns = once(Course), once(Visits), once(Turns)
 _counters, _stores = once(Counters), once(Stores)
-_given, _meanings = once(Given), once(Meanings)
+_given, _meanings, _inside = once(Given), once(Meanings), once(Inside)
 
 
 class Memory:
@@ -61,9 +63,8 @@ class Memory:
         self.turns = _turns(program)
         self.handed = handed_of(program)
         self.counters = _counters(program)
-        self._meanings = _meanings(program)
-        self._given = _given(program)
-        self._stores = _stores(program.project)
+        self._given, self._inside = _given(program), _inside(program)
+        self._meanings, self._stores = _meanings(program), _stores(program.project)
         self._aliases = aliases_of(program.project)
         self._project = program.project
         self._edges: dict[tuple[Edge, Assumption], Assumption | None] = {}
@@ -136,7 +137,8 @@ class Memory:
         """Return what a function knows when a call begins it: of its arguments, by the names of its parameters."""
         asked = (call, callee, known)
         if asked not in self._calls:
-            self._calls[asked] = self._into(call, callee, known)
+            inside = self._inside.begun(*asked, self._into, self._kept)
+            self._calls[asked] = self._into(*asked) if inside is None else inside
         return self._calls[asked]
 
     def _into(self, call: ast.Call, callee: Function, known: Assumption) -> Assumption:
@@ -215,8 +217,9 @@ class Memory:
         return found if len(found) == len(functions) else [*found, None]
 
     def begun(self, function: Function, known: Assumption, apart: int) -> Assumption:
-        """Return what a function that begins keeps of what is known: with what its object is of, whatever else is told apart."""
-        return self.forgotten(known, apart, of_receiver(function, known))
+        """Return what a function that begins keeps of what is known: in any case of what class its object is, and what calls spell out."""
+        own = of_receiver(function, known).with_all(self._given.spelt(function, known))
+        return self.forgotten(known, apart, own)
 
     def forgotten(self, known: Assumption, apart: int, begun: Assumption = NOTHING) -> Assumption:
         """Return what is kept of what is known where so many sets of facts are told apart, in a function that was `begun` with some."""
@@ -225,7 +228,7 @@ class Memory:
         asked = known, apart >= 4 * self.most, begun
         if asked not in self._forgotten:
             kept = known.only(self.is_lasting if asked[1] else self._decides)
-            self._forgotten[asked] = kept.with_all(begun.common(known).only(about_objects))
+            self._forgotten[asked] = kept.with_all(begun.common(known).only(is_of_one))
         return self._forgotten[asked]
 
     def _decides(self, term: Term) -> bool:

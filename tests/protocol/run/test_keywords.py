@@ -117,3 +117,44 @@ def test_what_is_taken_out_of_a_dictionary_is_not_unpacked() -> None:
     """The default counts then."""
     given = 'done({"name": 1, "update": True})'
     assert Breach.STEPPED_TWICE in _found(_TAKEN, given, given, default=False)
+
+
+_BUILT = """class Finish:
+    def __init__(self, name, update):
+        finish(name, update)
+
+
+class Base:
+    KINDS = {}
+
+    def build(self, options):
+        options = copy.deepcopy(options)
+        kind = options.pop("kind")
+        return self.KINDS[kind](**options)
+
+
+class Finishes(Base):
+    KINDS = {"plain": Finish}
+
+    def build(self, kind, update):
+        return super().build({"kind": kind, "name": 1, "update": update})
+
+
+class Named(Base):
+    KINDS = {"dict": dict}
+
+
+build = Finishes().build
+named = Named().build({"kind": "dict"})"""
+_LATE = _BUILT.replace(
+    "        return self", '        options["update"] = False\n        return self'
+)
+
+
+def test_a_builder_gives_what_each_call_of_it_is_given() -> None:
+    """It takes what it makes out of its class, and unpacks a copy of the dictionary."""
+    first, second = 'build("plain", True)', 'build("plain", False)'
+    assert Breach.STEPPED_TWICE not in _found(_BUILT, first, first)
+    assert Breach.STEPPED_TWICE not in _found(_BUILT, first, second + _ITSELF)
+    assert Breach.STEPPED_TWICE in _found(_BUILT, first, second)
+    assert Breach.STEPPED_TWICE in _found(_LATE, first, first)

@@ -12,6 +12,7 @@ from amp_migrate.flow.cfg.points import Point
 from amp_migrate.flow.evaluate import evaluate, value_of
 from amp_migrate.flow.terms import Term, term_of_name
 from amp_migrate.project import Function
+from amp_migrate.protocol.calls import keywords
 from amp_migrate.protocol.calls.coming import TypeAsked, asked_type, is_filled, kind_of
 from amp_migrate.protocol.calls.handed import handed_of
 from amp_migrate.protocol.calls.keywords import may_be_unpacked, said, stored
@@ -31,6 +32,7 @@ class Given:
         self._handed = handed_of(program)
         self._asked: dict[Function, list[TypeAsked]] = {}
         self._kinds: dict[ast.expr, str | None] = {}
+        self._spelt: dict[Function, set[str]] = {}
         self._unpacked: dict[tuple[ast.Call, Function, str], bool] = {}
 
     def constants(self, call: ast.Call, callee: Function) -> Iterator[tuple[str, Value]]:
@@ -43,6 +45,16 @@ class Given:
                     known == _ONE and _counts_by(callee, name)
                 ):
                     yield name, known
+
+    def spelt(self, function: Function, known: Assumption) -> Assumption:
+        """Return what is known of the parameters of a function for which calls spell out constants."""
+        if function not in self._spelt:
+            sites = self._project.callers(function)
+            names = {name for site in sites for name, _ in self.constants(site.call, function)}
+            handed = keywords.handed(self._program).intersection(function.parameters.names)
+            self._spelt[function] = names | handed
+        names = self._spelt[function]
+        return known.only(lambda term: term.text in names)
 
     def _is_unpacked(self, call: ast.Call, callee: Function, name: str) -> bool:
         asked = call, callee, name

@@ -158,6 +158,11 @@ def about_objects(term: Term) -> bool:
     return term.text.startswith(_ABOUT_OBJECTS)
 
 
+def is_of_one(term: Term) -> bool:
+    """Tell whether a term says something of an object, or of one variable."""
+    return about_objects(term) or term.text.isidentifier()
+
+
 def is_about(names: frozenset[str], term: Term) -> bool:
     """Tell whether a term says something of objects, or of what has one of some names, by whatever path."""
     texts = {o.text for o in term.operands if o.aspect is not Aspect.CONTENT}
