@@ -184,7 +184,11 @@ class _GoneBy:
             one for one in dict.fromkeys(known.asked(initializes)) if known.among(one, self._flags)
         ]
         found: Happening = {}
-        stores = filter(self._stays, known.stores([*self._flags, *asked]) if asked else ())
+        stores = [
+            stored
+            for stored in (known.stores([*self._flags, *asked]) if asked else ())
+            if self._stays(stored) and not self._begins(stored, asked)
+        ]
         if left := self._varying(known.without_copies(stores, self._flags)):
             setting = {s.function.module.tree.statement(s.node) for s in left}
             asked = [a for a in asked if a.function.module.tree.statement(a.node) not in setting]
@@ -222,6 +226,21 @@ class _GoneBy:
         statement = stored.function.module.tree.statement(stored.node)
         after = self._new.functions.get(key(stored.function), ())
         return any(heads(s) == heads(statement) for f in after for s in statements(f))
+
+    def _begins(self, stored: Flag, asked: Sequence[Flag]) -> bool:
+        """Tell whether a constructor gives its object a flag in front of all that asks for it, as it makes the GradScaler of it."""
+        function = self._at.function
+        if {function} != {stored.function, *(one.function for one in asked)}:
+            return False
+        own = isinstance(stored.node, ast.Attribute) and function.is_receiver(stored.node.value)
+        if not own or not of_new_objects(self._project, function):
+            return False
+        graph = self._old.program.graph(function)
+        order, there = graph.order(exceptions=False), graph.at(stored.node)
+        asking = [
+            point for node in (self._at.node, *(a.node for a in asked)) for point in graph.at(node)
+        ]
+        return not any(order.may_reach(point, to) for point in asking for to in there)
 
     def _is_asked_for(self, used: Flag) -> bool:
         """Tell whether a test around a loss that Apex scales asks for one of the flags: it is set there, as it is for the GradScaler."""

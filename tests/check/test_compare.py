@@ -61,6 +61,7 @@ from check.flags.given_on import GIVEN_ON, OF_A_SUBCOMMAND
 from check.flags.inputs_later import INPUTS_LATER
 from check.flags.kept import KEPT_BY, KEPT_NO_MORE
 from check.flags.kept_contexts import KEPT_CONTEXTS
+from check.flags.new_objects import NEW_OBJECTS
 from check.flags.plain import KEPT, PLAIN, PLAIN_UNTOLD
 from check.flags.set_later import SET_LATER
 from check.flags.static_arms import STATIC_ARMS
@@ -142,7 +143,7 @@ from amp_migrate.project import build
 EVERY = (
     *TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS, *CLAIMED, *HELPERS, *PRESENT, *ROUNDABOUT, *ACROSS_FILES,
     *SWITCHED, *DISABLED, *HOLDERS, *ROUNDS, *TEACHERS, *SPOILT, *VALIDATING, *GUARDED_CALLS, *SAME_NAMES,
-    *BEHIND, *INSIDE, *MEASURED, *STEPPED, *EARLY, *SPEEDS, *ANEW, *SET_UP_AGAIN, *TURNED_OFF, *MOVED, *PLAIN, *PRODUCTS,
+    *NEW_OBJECTS, *BEHIND, *INSIDE, *MEASURED, *STEPPED, *EARLY, *SPEEDS, *ANEW, *SET_UP_AGAIN, *TURNED_OFF, *MOVED, *PLAIN, *PRODUCTS,
     *UNLISTED, *GRADIENTS_TAKEN, *PUT_IN_PLACE, *SCORING, *KEPT_OR_GONE,
     *DONE, *PLACEHOLDERS,
     *SHARED_WEIGHTS, *MADE_ANEW, *WHOLE_RESULTS, KEPT, *KEPT_BY, *UNPACKED, *IN_CLOSURES, *ADVERSARIES, *AGENTS,
