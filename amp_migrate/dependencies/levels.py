@@ -54,5 +54,15 @@ def _found(text: str) -> Iterator[tuple[str, ast.Constant]]:
 
 def _only_turns_on(option: str, text: str) -> bool:
     """Tell whether a text reads an option, and only to compare it with O0."""
-    read = re.findall(rf"\.{re.escape(option)}\b(?! *= )(.*)", text)
-    return bool(read) and all(re.match(r""" != (["'])O0\1""", rest) for rest in read)
+    nodes = list(ast.walk(parsed(text) or ast.Module([], [])))
+    read = [n for n in nodes if isinstance(n, ast.Attribute) and n.attr == option]
+    read = [n for n in read if isinstance(n.ctx, ast.Load)]
+    compared = [n.left for n in nodes if isinstance(n, ast.Compare) and _is_with_o0(n)]
+    named = any(isinstance(n, ast.Constant) and n.value == option for n in nodes)
+    return bool(read) and not named and all(node in compared for node in read)
+
+
+def _is_with_o0(test: ast.Compare) -> bool:
+    other = test.comparators[0]
+    differs = len(test.ops) == 1 and isinstance(test.ops[0], ast.NotEq)
+    return differs and isinstance(other, ast.Constant) and other.value == "O0"
