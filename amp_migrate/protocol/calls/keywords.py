@@ -5,7 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
+from amp_migrate.facts.paths import LOOKS, all_given
+from amp_migrate.facts.scopes import assigned
 from amp_migrate.flow.assumption import NOTHING, Assumption, Known, Value
 from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.flow.evaluate import value_of
@@ -15,7 +18,7 @@ from amp_migrate.project import Function, Project
 from amp_migrate.project.once import once
 from amp_migrate.protocol.code.program import Program
 
-_CHANGING = frozenset({"clear", "pop", "popitem", "setdefault", "update"})
+_LOOKING = frozenset({"copy", "get", "items", "keys", "values"})
 _COPIES = frozenset({"copy.copy", "copy.deepcopy"})
 _Constants = Mapping[str, Collection[Value | None]]
 
@@ -55,7 +58,7 @@ def said(
 ) -> Iterator[tuple[Term, Value]]:
     """Yield what a function knows of the keywords that a call gives it beside its parameters, or unpacks for it, and of dictionaries."""
     site = program.project.site(call, callee)
-    if site is None:
+    if site is None or site.partial:
         return
     passed = bind(site, callee)
     for name, node in passed.given.items():
@@ -68,7 +71,7 @@ def said(
             yield _item(kwarg, name), value
     for name in _left_out(program, passed, known):
         default = callee.parameters.defaults.get(name)
-        if name in passed.given:
+        if name in passed.given or _may_be_placed(passed, callee, name):
             continue
         if name not in callee.parameters.names and kwarg is not None:
             yield _lack(kwarg, name), Known(True)
@@ -86,14 +89,49 @@ def stored(project: Project, point: Point, before: Assumption, left: Assumption)
                 left = left.with_fact(_item(node.id, name), value)
         for item, told in _told(node.id, point.value, before):
             left = left.with_fact(item, told)
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        if node.func.attr in _CHANGING and isinstance(holder := node.func.value, ast.Name):
-            taken = node.args[0] if node.func.attr == "pop" and node.args else None
-            only = taken.value if isinstance(taken, ast.Constant) else None
-            for name, _ in list(_held(holder.id, left)):
-                if only in (None, name):
-                    left = left.without_term(_item(holder.id, name))
+    elif point.kind is Kind.CALL and isinstance(node, ast.Call):
+        for name, key in _changed(project, node):
+            gone = (f"{name}[" if key is None else f"{name}[{key!r}]", f"lacks({name}, ")
+            left = left.only(partial(_is_kept, gone))
     return left
+
+
+def _is_kept(gone: tuple[str, ...], asked: Term) -> bool:
+    return not asked.text.startswith(gone)
+
+
+def _changed(project: Project, call: ast.Call) -> Iterator[tuple[str, str | None]]:
+    """Yield the dictionaries of a function's own that a call may change, with the key where it is one alone."""
+    func, module = call.func, project.module_of(call)
+    if isinstance(func, ast.Attribute) and isinstance(holder := func.value, ast.Name):
+        if func.attr == "pop" and call.args and isinstance(call.args[0], ast.Constant):
+            yield holder.id, str(call.args[0].value)
+        elif func.attr not in _LOOKING and _is_own(project, holder):
+            yield holder.id, None
+    if _copied(project, call) is None and module.scopes.builtin(func) not in LOOKS:
+        for node in all_given(call):
+            starred = any(k.value is node and k.arg is None for k in call.keywords)
+            if isinstance(node, ast.Name) and not starred and _is_own(project, node):
+                yield node.id, None
+
+
+def _is_own(project: Project, name: ast.Name) -> bool:
+    """Tell whether a variable holds a dictionary that its function makes, copies, or gets as ``**kwargs``."""
+    module = project.module_of(name)
+    values = {binding: assigned(module.tree, binding) for binding in module.scopes.bound(name)}
+    kwarg = project.holder(name).parameters.kwarg
+    return any(
+        isinstance(value, ast.Dict)
+        or (value is not None and _copied(project, value) is not None)
+        or (isinstance(binding, ast.arg) and binding.arg == kwarg)
+        for binding, value in values.items()
+    )
+
+
+def _may_be_placed(passed: Passed, callee: Function, name: str) -> bool:
+    """Tell whether what a call unpacks by place may be a parameter."""
+    free = callee.parameters.positional[passed.star_at :]
+    return passed.star is not None and name in free
 
 
 def may_be_unpacked(project: Project, call: ast.Call, callee: Function, name: str) -> bool:

@@ -48,6 +48,13 @@ _COPIED = """def done(options):
     finish(**options)"""
 _TAKEN = _COPIED.replace('"kind"', '"update"')
 _CHANGED = _KWARGS.replace("    finish", '    kwargs.setdefault("name", 2)\n    finish')
+_TURNED = _KWARGS.replace("    finish", '    kwargs.setdefault("update", False)\n    finish')
+_HANDED = f"""def turn(options):
+    options["update"] = False
+
+
+{_KWARGS.replace("    finish", "    turn(kwargs)" + chr(10) + "    finish")}"""
+_PARTIAL = "def done(*args):\n    finish(1, *args)"
 _SET = _KWARGS.replace("    finish", '    kwargs["update"] = True\n    finish')
 _PLACES = "def done(*args):\n    finish(*args)"
 
