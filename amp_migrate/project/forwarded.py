@@ -51,7 +51,7 @@ def received(sites: Sites, site: CallSite, target: Function, name: str) -> list[
     Where the function changes its ``**kwargs``, that is what it may give.
     """
     own = _spelt(site, target).get(name)
-    if own is None and forwards_keywords(site) and _changes(site.function):
+    if own is None and forwards_keywords(site) and changes_keywords(site.function):
         own = next((v for v in bind_stars(site) if isinstance(v, ast.Name)), None)
     if own is not None:
         return [own]
@@ -86,7 +86,7 @@ def _handed(sites: Sites, site: CallSite) -> Iterator[Beyond]:
         yield from _beyond(sites, site.function, set())
 
 
-def _changes(function: Function) -> bool:
+def changes_keywords(function: Function) -> bool:
     """Tell whether a function does something else with its ``**kwargs`` than to hand it on, or to look at it."""
     kwarg, tree = function.parameters.kwarg, function.module.tree
     for node in function.all_nodes:
@@ -94,9 +94,9 @@ def _changes(function: Function) -> bool:
             up = tree.parent(node)
             item = isinstance(up, ast.Subscript) and isinstance(up.ctx, ast.Load)
             method = isinstance(up, ast.Attribute) and up.attr in _LOOKING
-            if not (
-                item or method or isinstance(up, ast.keyword | ast.Compare | ast.FormattedValue)
-            ):
+            unpacked_there = isinstance(up, ast.keyword) and up.arg is None
+            looks = isinstance(up, ast.Compare | ast.FormattedValue)
+            if not (item or method or unpacked_there or looks):
                 return True
     return False
 

@@ -15,6 +15,7 @@ from amp_migrate.flow.evaluate import value_of
 from amp_migrate.flow.terms import Term, term, term_of_name
 from amp_migrate.modules.binding import Passed, bind, forwards_keywords, forwards_positions
 from amp_migrate.project import Function, Project
+from amp_migrate.project.forwarded import changes_keywords
 from amp_migrate.project.once import once
 from amp_migrate.protocol.code.program import Program
 
@@ -140,6 +141,8 @@ def may_be_unpacked(project: Project, call: ast.Call, callee: Function, name: st
     if site is None:
         return False
     by_keyword, passed = forwards_keywords(site), bind(site, callee)
+    if by_keyword and changes_keywords(site.function):
+        return True
     places = callee.parameters.positional[passed.star_at + site.bound :]
     by_place = forwards_positions(site) and name in places
     above = [site.function] if by_keyword or by_place else []

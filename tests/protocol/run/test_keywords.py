@@ -49,6 +49,7 @@ _COPIED = """def done(options):
 _TAKEN = _COPIED.replace('"kind"', '"update"')
 _CHANGED = _KWARGS.replace("    finish", '    kwargs.setdefault("name", 2)\n    finish')
 _TURNED = _KWARGS.replace("    finish", '    kwargs.setdefault("update", False)\n    finish')
+_ADDED = _KWARGS.replace("    finish", "    kwargs.update(added())\n    finish")
 _HANDED = f"""def turn(options):
     options["update"] = False
 
