@@ -14,7 +14,7 @@ from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.flow.evaluate import value_of
 from amp_migrate.flow.terms import Term, term, term_of_name
 from amp_migrate.modules.binding import Passed, bind, forwards_keywords, forwards_positions
-from amp_migrate.project import Function, Project
+from amp_migrate.project import CallSite, Function, Project
 from amp_migrate.project.forwarded import changes_keywords
 from amp_migrate.project.once import once
 from amp_migrate.protocol.code.program import Program
@@ -91,7 +91,7 @@ def stored(project: Project, point: Point, before: Assumption, left: Assumption)
         for item, told in _told(node.id, point.value, before):
             left = left.with_fact(item, told)
     elif point.kind is Kind.CALL and isinstance(node, ast.Call):
-        for name, key in _changed(project, node):
+        for name, key in changed(project, node):
             gone = (f"{name}[" if key is None else f"{name}[{key!r}]", f"lacks({name}, ")
             left = left.only(partial(_is_kept, gone))
     return left
@@ -101,7 +101,7 @@ def _is_kept(gone: tuple[str, ...], asked: Term) -> bool:
     return not asked.text.startswith(gone)
 
 
-def _changed(project: Project, call: ast.Call) -> Iterator[tuple[str, str | None]]:
+def changed(project: Project, call: ast.Call) -> Iterator[tuple[str, str | None]]:
     """Yield the dictionaries of a function's own that a call may change, with the key where it is one alone."""
     func, module = call.func, project.module_of(call)
     if isinstance(func, ast.Attribute) and isinstance(holder := func.value, ast.Name):
@@ -143,6 +143,8 @@ def may_be_unpacked(project: Project, call: ast.Call, callee: Function, name: st
     by_keyword, passed = forwards_keywords(site), bind(site, callee)
     if by_keyword and changes_keywords(site.function):
         return True
+    if any(not _is_in_sight(site, node) for node in passed.double_stars):
+        return True
     places = callee.parameters.positional[passed.star_at + site.bound :]
     by_place = forwards_positions(site) and name in places
     above = [site.function] if by_keyword or by_place else []
@@ -154,6 +156,16 @@ def may_be_unpacked(project: Project, call: ast.Call, callee: Function, name: st
             if forwards_keywords(other) or forwards_positions(other):
                 above += {other.function}.difference(above)
     return False
+
+
+def _is_in_sight(site: CallSite, node: ast.expr) -> bool:
+    """Tell whether it is known of what a call unpacks by name which names it has."""
+    held: ast.AST | None = node
+    if isinstance(node, ast.Name):
+        if node.id == site.function.parameters.kwarg:
+            return True
+        held = site.function.module.scopes.only_value(node)
+    return isinstance(held, ast.Dict) and all(isinstance(key, ast.Constant) for key in held.keys)
 
 
 def _handed(passed: Passed, known: Assumption) -> Iterator[tuple[str, Value]]:

@@ -107,7 +107,8 @@ class Course:
                 or program.entered(function, node)
             ):
                 return True
-            return self._may_raise(function, point)
+            changed = (name for name, _ in keywords.changed(program.project, node))
+            return self._may_raise(function, point) or not self._watched.isdisjoint(changed)
         if point.kind is PointKind.LOAD:
             return bool(program.runs(node))
         if point.kind in _BINDS:

@@ -104,15 +104,16 @@ def test_every_step_is_updated(wrapper: str, first: str, second: str) -> None:
             'done({"name": 1, "update": False, "kind": 2})',
         ),
         (_CHANGED, "done(name=1, update=True)", "done(name=1, update=False)"),
+        (_TURNED, "done(name=1)", "done(name=1, update=True)"),
+        (_HANDED, "done(name=1, update=True)", "done(name=1)"),
+        (_ADDED, "done(name=1)", "done(name=1)"),
+        (_KWARGS, "finish(1, **added())", "done(name=1, update=True)"),
+        (_PARTIAL, "done()", "done(False)"),
     ],
     ids=[
-        "given",
-        "default",
-        "through two",
-        "by place",
-        "default by place",
-        "dictionary",
-        "changed",
+        *("given", "default", "through two", "by place", "default by place", "dictionary"),
+        *("changed", "turned off where it lacks", "changed out of hand", "added to", "read"),
+        "by place behind another",
     ],
 )
 def test_one_call_does_not_update(wrapper: str, first: str, second: str) -> None:
