@@ -61,7 +61,6 @@ from check.flags.given_on import GIVEN_ON, OF_A_SUBCOMMAND
 from check.flags.inputs_later import INPUTS_LATER
 from check.flags.kept import KEPT_BY, KEPT_NO_MORE
 from check.flags.kept_contexts import KEPT_CONTEXTS
-from check.flags.new_objects import NEW_OBJECTS
 from check.flags.plain import KEPT, PLAIN, PLAIN_UNTOLD
 from check.flags.set_later import SET_LATER
 from check.flags.static_arms import STATIC_ARMS
@@ -82,6 +81,7 @@ from check.objects.items_of_lists import ITEMS_OF_LISTS
 from check.objects.loops_of_layers import LOOPS_OF_LAYERS
 from check.objects.methods_of_parts import METHODS_OF_PARTS
 from check.objects.never_on import NEVER_ON
+from check.objects.new_objects import NEW_OBJECTS
 from check.objects.other_objects import OTHER_OBJECTS, OTHER_OBJECTS_BEHIND
 from check.objects.registered import REGISTERED
 from check.outputs.cleared_behind import CLEARED_BEHIND
