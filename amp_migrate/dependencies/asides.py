@@ -9,6 +9,7 @@ import tokenize
 from collections.abc import Iterator
 
 from amp_migrate.dependencies.options import declared, parsed
+from amp_migrate.facts.mentions import skipped_lines
 from amp_migrate.facts.paths import argument
 from amp_migrate.source.span import Span
 
@@ -60,11 +61,12 @@ def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
     tree = parsed(text)
     if tree is None:
         return
-    helps = list(_helps(tree, text.split("\n")))
+    helps, skipped = list(_helps(tree, text.split("\n"))), skipped_lines(text)
     try:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             held = any(begins <= token.start and token.end <= ends for begins, ends in helps)
-            if token.type == tokenize.COMMENT or (token.type == tokenize.STRING and held):
+            says = token.type == tokenize.COMMENT or (token.type == tokenize.STRING and held)
+            if says and token.start[0] not in skipped:
                 yield token
     except (tokenize.TokenError, SyntaxError):
         return

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from amp_migrate.dependencies.options import declared, parsed, span_of
+from amp_migrate.facts.mentions import skipped_lines
 from amp_migrate.facts.paths import argument
 from amp_migrate.source.span import Span
 
@@ -27,10 +28,12 @@ def with_levels_told(before: str, after: str) -> tuple[str, list[Span]]:
     if not _SAYS.search(after):
         return after, []
     old, new = dict(_found(before)), dict(_found(after))
-    lines, told = after.split("\n"), list[Span]()
+    lines, told, skipped = after.split("\n"), list[Span](), skipped_lines(after)
     for option, said in sorted(new.items(), key=lambda item: item[1].lineno, reverse=True):
         begins, ends = said.lineno - 1, (said.end_lineno or said.lineno) - 1
         pieces = "\n".join(lines[begins : ends + 1])
+        if skipped.intersection(range(begins + 1, ends + 2)):
+            continue
         if option in old and "#" not in pieces and _only_turns_on(option, after):
             head = lines[begins].encode()[: said.col_offset].decode()
             tail = lines[ends].encode()[said.end_col_offset :].decode()

@@ -91,3 +91,10 @@ def test_they_stay_where_the_rule_is_switched_off(folder: Path) -> None:
     (folder / "train.py").write_text(comment + APEX_PROGRAM)
     amp_migrate(".", "--ignore", "AMP309")
     assert (folder / "train.py").read_text().startswith(comment)
+
+
+def test_a_line_that_asks_to_be_skipped_stays() -> None:
+    comment = "# everything is set up (after apex)"
+    text = f"{comment}  # amp-migrate: skip\n{comment}\n"
+    short = comment.replace(" (after apex)", "")
+    assert without_asides(text, text)[0] == f"{comment}  # amp-migrate: skip\n{short}\n"

@@ -77,6 +77,13 @@ def test_other_texts_stay(old: str, new: str) -> None:
     assert with_levels_told(text, text) == (text, [])
 
 
+def test_an_option_on_a_line_that_asks_to_be_skipped_stays() -> None:
+    text = DECLARED.replace("O3'].\"", "O3'].\"  # amp-migrate: skip") + READ
+    text = text.replace('html"', 'html"  # amp-migrate: skip')
+    assert "skip" in text
+    assert with_levels_told(text, text) == (text, [])
+
+
 def test_an_option_that_is_new_stays() -> None:
     text = DECLARED + READ
     assert with_levels_told("", text) == (text, [])
