@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 from amp_migrate.facts.paths import LOOKS, all_given
 from amp_migrate.facts.scopes import assigned
@@ -70,7 +70,9 @@ def said(
             yield term_of_name(name), value
         elif kwarg is not None:
             yield _item(kwarg, name), value
-    for name in _left_out(program, passed, known):
+    names = _given(program).keys()
+    asked = names if kwarg is not None else callee.parameters.defaults.keys() & names
+    for name in _left_out(asked, passed, known):
         default = callee.parameters.defaults.get(name)
         if name in passed.given or _may_be_placed(passed, callee, name):
             continue
@@ -181,9 +183,9 @@ def _handed(passed: Passed, known: Assumption) -> Iterator[tuple[str, Value]]:
             yield name, found
 
 
-def _left_out(program: Program, passed: Passed, known: Assumption) -> Iterator[str]:
-    """Yield the keywords that a call certainly gives neither by name nor by what it unpacks."""
-    for name in _given(program):
+def _left_out(names: Iterable[str], passed: Passed, known: Assumption) -> Iterator[str]:
+    """Yield which of some keywords a call certainly gives neither by name nor by what it unpacks."""
+    for name in names:
         lacking = (
             isinstance(node, ast.Name) and known.get(_lack(node.id, name)) is not None
             for node in passed.double_stars
@@ -255,11 +257,13 @@ def _given(program: Program) -> _Constants:
     return found
 
 
+@cache
 def _lack(name: str, key: str) -> Term:
     """Return the term of whether a dictionary holds nothing under a key."""
     return replace(_item(name, key), text=f"lacks({name}, {key})")
 
 
+@cache
 def _item(name: str, key: str) -> Term:
     """Return the term of what a dictionary holds under a key."""
     item = ast.Subscript(ast.Name(name, ast.Load()), ast.Constant(key), ast.Load())
