@@ -78,6 +78,7 @@ from check.native.unscaled_in_properties import UNSCALED_IN_PROPERTIES
 from check.objects.drawn_weights import DRAWN_WEIGHTS
 from check.objects.forward_helpers import FORWARD_HELPERS
 from check.objects.items_of_lists import ITEMS_OF_LISTS
+from check.objects.kept_entries import KEPT_ENTRIES
 from check.objects.loops_of_layers import LOOPS_OF_LAYERS
 from check.objects.methods_of_parts import METHODS_OF_PARTS
 from check.objects.never_on import NEVER_ON
@@ -157,7 +158,7 @@ EVERY = (
     *COUNTED_UP_TO, *EMPTIED_BRANCHES, *WRITTEN_IN_PLACE, *RUN_BY_CRITERIA, *OWN_BLOCKS, OVER_A_CALL, OTHER_CONTEXTS, *CHAINS, *UNSCALED_IN_PROPERTIES,
     *FORWARD_HELPERS, *LOOPS_OF_LAYERS,
     *METHODS_OF_PARTS, *CASTS_IN_ROUNDS, *OF_FIXTURES, *CHANGED_BY_OPERATORS, *FLAGS_ELSEWHERE, *KINDS_OF_SCALES, *TESTS_OF_THE_NEW_TEXT,
-    *CAST_TWICE, *DRAWN_WEIGHTS, *ITEMS_OF_LISTS, *REGISTERED, *NEVER_ON, *OTHER_OBJECTS,
+    *CAST_TWICE, *DRAWN_WEIGHTS, *ITEMS_OF_LISTS, *REGISTERED, *NEVER_ON, *OTHER_OBJECTS, *KEPT_ENTRIES,
 )  # fmt: skip
 
 

@@ -50,7 +50,7 @@ class Related:
             if known is None and self._is_compared_otherwise(part):
                 return ast.unparse(part)
         for part in parts:
-            behind = Behind(program, by_entry=True)
+            behind = Behind(program)
             found = behind.names([(function, part)])
             if found and not behind.unknown and not found & self._asked:
                 return ast.unparse(part)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from amp_migrate.check.apex.assumed import guards
-from amp_migrate.check.apex.flags.entries import entry_of
+from amp_migrate.check.apex.flags.entries import entry_of, put_under
 from amp_migrate.flow.cfg.points import Kind
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import Program
@@ -36,9 +36,9 @@ def jumped(program: Program, function: Function, node: ast.AST) -> Iterator[_Pla
 def names_behind(program: Program, function: Function, node: ast.expr) -> frozenset[str]:
     """Return the names of the flags of an expression and of all that those are set to; none where there is more to it.
 
-    An entry of what is read in from outside goes by its key alone.
+    An entry goes by its key and by what is put there alone.
     """
-    behind = Behind(program, by_entry=True)
+    behind = Behind(program)
     found = behind.names([(function, node)])
     return frozenset() if behind.unknown else found
 
@@ -46,12 +46,11 @@ def names_behind(program: Program, function: Function, node: ast.expr) -> frozen
 class Behind:
     """Finds the names of flags, and of all that those are set to; `unknown` tells that there is more to it.
 
-    Entries of what is read in from outside go by their keys alone `by_entry`, else by the names of what holds them as well.
+    An entry of options goes by its key and by what is put there, whatever holds it.
     """
 
-    def __init__(self, program: Program, by_entry: bool = False) -> None:
+    def __init__(self, program: Program) -> None:
         self._program = program
-        self._by_entry = by_entry
         self._project = program.project
         self._objects = program.training.objects
         self.unknown = False
@@ -69,9 +68,8 @@ class Behind:
             entry = entry_of(self._project, function, node)
             if entry is not None:
                 found.add(entry)
-                if self._by_entry:
-                    continue
-            if isinstance(node, ast.Name | ast.Attribute):
+                queue += put_under(self._project).get(entry, ())
+            elif isinstance(node, ast.Name | ast.Attribute):
                 found.add(node.id if isinstance(node, ast.Name) else node.attr)
                 self.unknown |= self._objects.scaler(function.module, node) is not None
                 queue += self._set(function, node)
@@ -81,14 +79,17 @@ class Behind:
 
     def _within(self, function: Function, node: ast.expr) -> Iterator[_Place]:
         """Yield the parts of an expression, and what functions give that it calls."""
+        module = function.module
+        called = node.func if isinstance(node, ast.Call) else None
+        builtin = called is not None and module.scopes.builtin(called) is not None
         for part in ast.iter_child_nodes(node):
             inner = part.value if isinstance(part, ast.keyword) else part
-            if isinstance(inner, ast.expr):
+            if isinstance(inner, ast.expr) and not (builtin and inner is called):
                 yield function, inner
         if isinstance(node, ast.Call):
-            module, callees = function.module, self._project.callees(node)
-            outside = self._project.external(module, node.func) or module.scopes.builtin(node.func)
-            self.unknown |= outside is None and not callees
+            callees = self._project.callees(node)
+            known = builtin or self._project.external(module, node.func) is not None
+            self.unknown |= not known and not callees
             yield from (place for callee in callees for place in _given(callee))
 
     def _set(self, function: Function, node: ast.Name | ast.Attribute) -> Iterator[_Place]:
