@@ -17,6 +17,8 @@ from amp_migrate.protocol.run.runs import Here
 Run = tuple[Function | None, Assumption]
 """What a call may run, None for what does nothing to the state, and what is known of its object then."""
 
+_MOST = 32  # classes that the object of one call is told apart by, where what is forgotten loses no path
+
 
 class Dispatch:
     """Answers once for all states of the machine, asleep or not, in which a path that knows the same comes to a call.
@@ -35,7 +37,7 @@ class Dispatch:
         """Return what a call may run at a moment of a function."""
         asked = here.point, here.state.known, self._matter.asleep(here.state.machine)
         if asked not in self._found:
-            self._found[asked] = tuple(self._runs(caller, call, *asked))
+            self._found[asked] = tuple(dict.fromkeys(self._runs(caller, call, *asked)))
         return self._found[asked]
 
     def _runs(
@@ -53,7 +55,10 @@ class Dispatch:
             for function in self._memory.of_name(call, near, known):
                 yield (function if function in followed else None), known
             return
-        for cls, function in chosen:
-            refined = self._memory.of_class(receiver, cls, known)
+        told = [(self._memory.of_class(receiver, cls, known), run) for cls, run in chosen]
+        apart = {refined for refined, _ in told if refined is not None}
+        together = len(apart) > _MOST and self._memory.forgets
+        for refined, function in told:
             if refined is not None:
-                yield (function if function in followed else None), refined
+                run = function if function in followed else None
+                yield run, known if together else refined

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Hashable, Iterator, Mapping
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from amp_migrate.protocol.run.runs import Here, Key, Summary
 _DEEPEST = 20  # calls into which a way is followed
 _MOST = 7  # places in front of the last one that are told
 _ENDS = (Kind.EXIT, Kind.YIELD)
+_Moment = tuple[Key, Here]
 
 
 class Turn(NamedTuple):
@@ -39,6 +41,8 @@ class Ways:
     def __init__(self, program: Program, summaries: Mapping[Key, Summary]) -> None:
         self._program = program
         self._summaries = summaries
+        self._turns: dict[_Moment, list[Turn]] = {}
+        self._ended: dict[Key, list[Here]] = {}
 
     def places(self, key: Key, here: Here) -> tuple[Place, ...]:
         """Return the places of the events on one path to a moment; those before its function where it has no others."""
@@ -74,7 +78,7 @@ class Ways:
 
     def turns(self, key: Key, here: Here) -> list[Turn]:
         """Return the turns of the state on one path to a moment, first to last, from where the program begins."""
-        found = self._within(key, here, 0)
+        found = self._within(key, here)
         seen = {key}
         while True:
             callers = [at for at in self._summaries[key].waiting if at[0] not in seen]
@@ -82,10 +86,16 @@ class Ways:
                 return found
             key, here = callers[0]
             seen.add(key)
-            found = self._within(key, here, 0) + found
+            found = self._within(key, here) + found
 
-    def _within(self, key: Key, here: Here, depth: int) -> list[Turn]:
+    def _within(self, key: Key, here: Here, depth: int = 0) -> list[Turn]:
         """Return the turns in a function and in what it calls."""
+        if (key, here) not in self._turns:
+            self._turns[key, here] = []
+            self._turns[key, here] = self._turns_of(key, here, depth)
+        return self._turns[key, here]
+
+    def _turns_of(self, key: Key, here: Here, depth: int) -> list[Turn]:
         moments = [here, *self._back(key, here)][::-1]
         found: list[Turn] = []
         first = moments[0].state.machine
@@ -98,13 +108,24 @@ class Ways:
         return found
 
     def _turned(self, key: Key, at: Here, after: Hashable, depth: int) -> list[Turn]:
-        for called in self._called(key, at) if depth < _DEEPEST else ():
-            for end in self._summaries[called].came:
-                if end.point.kind in _ENDS and end.state.machine == after:
-                    inside = self._within(called, end, depth + 1)
-                    if inside:
-                        return inside
+        for called in self._called.get((key, at), ()) if depth < _DEEPEST else ():
+            for end in self._ends(called):
+                inside = self._within(called, end, depth + 1) if end.state.machine == after else []
+                if inside:
+                    return inside
         return [Turn(key.function, at.point.node, at.point.line, at.state.machine, after)]
 
-    def _called(self, key: Key, at: Here) -> list[Key]:
-        return [k for k, summary in self._summaries.items() if (key, at) in summary.waiting]
+    def _ends(self, key: Key) -> list[Here]:
+        """Return the moments in which what began with `key` may end, or stop for a while."""
+        if key not in self._ended:
+            self._ended[key] = [h for h in self._summaries[key].came if h.point.kind in _ENDS]
+        return self._ended[key]
+
+    @cached_property
+    def _called(self) -> dict[_Moment, list[Key]]:
+        """What begins in each moment at which a function waits for another one."""
+        found: dict[_Moment, list[Key]] = {}
+        for key, summary in self._summaries.items():
+            for moment in summary.waiting:
+                found.setdefault(moment, []).append(key)
+        return found
