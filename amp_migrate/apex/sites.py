@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 
 from amp_migrate.apex import passthrough
+from amp_migrate.apex.listed import listed
 from amp_migrate.apex.unread import is_only_told, is_unread
 from amp_migrate.facts.paths import bottom
 from amp_migrate.plan.model import Place
@@ -35,6 +36,7 @@ class Kind(enum.Enum):
     DISABLE_CASTS = "amp.disable_casts"
     REGISTER = "amp.register_*_function"
     DECORATOR = "amp.*_function"
+    LISTED = "amp.lists"
     HANDED_ON = "Apex in a function that only calls it"
     VALUE = "amp as a value"
     OTHER_AMP = "amp"
@@ -185,6 +187,8 @@ def _site(project: Project, module: Module, node: ast.expr, name: str) -> Site:
         return Site(kind, module, function, call, name)
     if name in HANDED_ON:
         return Site(Kind.VALUE, module, function, node, name)
+    if call is not None and isinstance(tree.parent(call), ast.Expr) and listed(name, call):
+        return Site(Kind.LISTED, module, function, call, name)
     if kind is Kind.DECORATOR:
         return Site(kind, module, function, node, name)
     if tail.startswith(_STATE):

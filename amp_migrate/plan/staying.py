@@ -17,11 +17,13 @@ _SPOKEN = {
     Kind.UNREAD: "this LossScaler",
     Kind.REGISTER: "this registration with Apex",
     Kind.DECORATOR: "this decorator of Apex",
+    Kind.LISTED: "this change of Apex's lists",
     Kind.HANDED_ON: "this call of Apex",
     Kind.VALUE: "this use of amp",
     Kind.OTHER_AMP: "this use of amp",
     Kind.OTHER: "this use of Apex",
 }
+_BY_FILE = (Kind.REGISTER, Kind.DECORATOR, Kind.LISTED, Kind.DISABLE_CASTS, Kind.UNREAD)
 
 
 def left(found: list[Site], cause: Cannot) -> Iterator[Decision]:
@@ -54,7 +56,7 @@ def refused_sites(sites: list[Site], refusal: Refusal) -> Iterator[Decision]:
 def unspoken(context: FileContext, decisions: list[Decision]) -> Iterator[Decision]:
     """Report the sites of a file that no rule spoke of."""
     said = {d.finding.span for d in decisions}
-    for site in context.of(Kind.REGISTER, Kind.DECORATOR, Kind.DISABLE_CASTS, Kind.UNREAD):
+    for site in context.of(*_BY_FILE):
         if site.span not in said:
             yield Decision(_kept(site, UNHANDLED, context.cause_of(site)))
 

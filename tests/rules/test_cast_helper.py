@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from amp_migrate.rules.autocast.cast_helper import Helper, Inside
+from amp_migrate.rules.casts.cast_helper import Helper, Inside
 from amp_migrate.scaler.spelling import Spelling
 
 

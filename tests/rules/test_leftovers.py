@@ -110,7 +110,7 @@ def main(loader):
     net = torch.nn.Linear(4, 2)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     net, optimizer = amp.initialize(net, optimizer, opt_level="O1")
-    amp.lists.functional_overrides.FP32_FUNCS.remove("softmax")
+    amp.lists.functional_overrides.FP16_FUNCS.remove("linear")
     for x, y in loader:
         loss = torch.nn.functional.mse_loss(net(features(x, 1)), y)
         optimizer.zero_grad()

@@ -10,7 +10,7 @@ import torch
 
 from amp_migrate.equivalence.reference import contrib, fused, multi_tensor, normalization
 from amp_migrate.equivalence.reference.amp import decorators, frontend, handle, old_api, state
-from amp_migrate.equivalence.reference.casts import patching
+from amp_migrate.equivalence.reference.casts import lists, patching
 from amp_migrate.equivalence.reference.fp16 import convert
 from amp_migrate.equivalence.reference.fp16 import fused as fused_optimizer
 from amp_migrate.equivalence.reference.fp16 import helpers as fp16_utils
@@ -83,6 +83,11 @@ _FUSED: dict[str, object] = {
     "FusedSGD": fused.FusedSGD,
 }
 
+
+def _held(overrides: lists.Overrides) -> dict[str, object]:
+    return {"FP16_FUNCS": overrides.FP16_FUNCS, "FP32_FUNCS": overrides.FP32_FUNCS}
+
+
 CONTENTS: dict[str, dict[str, object]] = {
     "apex": {},
     "apex.amp": {**_AMP, "_amp_state": state.amp_state},
@@ -104,6 +109,10 @@ CONTENTS: dict[str, dict[str, object]] = {
         "scale_loss": handle.scale_loss,
         "disable_casts": handle.disable_casts,
     },
+    "apex.amp.lists": {},
+    "apex.amp.lists.functional_overrides": _held(lists.FUNCTIONAL),
+    "apex.amp.lists.torch_overrides": _held(lists.TORCH),
+    "apex.amp.lists.tensor_overrides": _held(lists.TENSOR),
     "apex.amp.opt": {"OptimWrapper": old_api.OptimWrapper},
     "apex.amp.scaler": {"LossScaler": scaler.LossScaler},
     "apex.parallel": {

@@ -29,14 +29,8 @@ from amp_migrate.training.forwards.forwards import Forwards
 from amp_migrate.training.origins.constants import constant_of
 from amp_migrate.training.origins.reaching import reaching
 
-UNIT_KINDS = frozenset(Kind) - {
-    Kind.IMPORT,
-    Kind.OTHER,
-    Kind.REGISTER,
-    Kind.DECORATOR,
-    Kind.DISABLE_CASTS,
-    Kind.UNREAD,
-}
+_BY_FILE = (Kind.REGISTER, Kind.DECORATOR, Kind.LISTED, Kind.DISABLE_CASTS)
+UNIT_KINDS = frozenset(Kind).difference(_BY_FILE, {Kind.IMPORT, Kind.OTHER, Kind.UNREAD})
 
 
 class Index:
@@ -229,7 +223,7 @@ def _constant(project: Project, site: Site, value: ast.expr) -> ast.Constant | N
     return constant_of(project, reaching(project), site.function, value, through_calls=False)
 
 
-_CASTS = (Kind.IMPORT, Kind.INITIALIZE, Kind.REGISTER, Kind.DECORATOR, Kind.DISABLE_CASTS)
+_CASTS = (Kind.IMPORT, Kind.INITIALIZE, *_BY_FILE)
 _TRAINS = (
     *(Kind.SCALE_LOSS, Kind.MASTER_PARAMS, Kind.LOSS_SCALE),
     *(Kind.STATE_DICT, Kind.LOAD_STATE_DICT),

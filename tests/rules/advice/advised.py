@@ -410,6 +410,16 @@ ADVISED = (
         ),
     ),
     Advised(
+        "refused/linear_off_the_list",
+        "delete this use, then run again",
+        (
+            (
+                '    if "--wide" in sys.argv:\n        amp.lists.functional_overrides.FP16_FUNCS.remove("linear")\n',
+                "",
+            ),
+        ),
+    ),
+    Advised(
         "refused/casts_out_of_sight",
         "write @torch.cuda.amp.custom_fwd(cast_inputs=torch.float32) on forward()",
         (

@@ -159,3 +159,23 @@ TENSOR_PROMOTE = _methods(*_METHODS_PROMOTE, *TORCH_PROMOTE)
 def in_place(names: tuple[str, ...]) -> tuple[str, ...]:
     """The in-place spellings of `names`."""
     return tuple(name + "_" for name in names)
+
+
+class Overrides:
+    """One of Apex's lists of overrides: what `amp.init` patches of one owner, which a program may change before."""
+
+    def __init__(self, half: tuple[str, ...], full: tuple[str, ...]) -> None:
+        self._given = half, full
+        self.FP16_FUNCS: list[str] = []
+        self.FP32_FUNCS: list[str] = []
+        self.reset()
+
+    def reset(self) -> None:
+        """Put back what Apex comes with, in the lists that may be held elsewhere."""
+        half, full = self._given
+        self.FP16_FUNCS[:], self.FP32_FUNCS[:] = half, full
+
+
+FUNCTIONAL = Overrides(FUNCTIONAL_HALF, FUNCTIONAL_FLOAT)
+TORCH = Overrides(TORCH_HALF, TORCH_FLOAT)
+TENSOR = Overrides(TENSOR_HALF, TENSOR_FLOAT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 
 import torch
 
@@ -65,9 +66,11 @@ def remove_all() -> None:
     for handle in reversed(_handles):
         handle._deactivate()
     _handles.clear()
+    for overrides in (lists.FUNCTIONAL, lists.TORCH, lists.TENSOR):
+        overrides.reset()
 
 
-def _cast(handle: AmpHandle, owner: object, names: tuple[str, ...], cast: Cast) -> None:
+def _cast(handle: AmpHandle, owner: object, names: Iterable[str], cast: Cast) -> None:
     for name in names:
         wrapper = functools.partial(
             cast_arguments, cast=cast, handle=handle, cached=cast is to_half
@@ -86,12 +89,10 @@ def _patch_registered(handle: AmpHandle) -> None:
 
 def _patch_casts(handle: AmpHandle) -> None:
     _cast(handle, _F, (lists.FUNCTIONAL_HALF_REPAIR,), to_half)
-    _cast(handle, _F, lists.FUNCTIONAL_HALF, to_half)
-    _cast(handle, _F, lists.FUNCTIONAL_FLOAT, to_float)
-    _cast(handle, torch, lists.TORCH_HALF, to_half)
-    _cast(handle, torch, lists.TORCH_FLOAT, to_float)
-    _cast(handle, torch.Tensor, lists.TENSOR_HALF, to_half)
-    _cast(handle, torch.Tensor, lists.TENSOR_FLOAT, to_float)
+    owners = ((_F, lists.FUNCTIONAL), (torch, lists.TORCH), (torch.Tensor, lists.TENSOR))
+    for owner, overrides in owners:
+        _cast(handle, owner, overrides.FP16_FUNCS, to_half)
+        _cast(handle, owner, overrides.FP32_FUNCS, to_float)
 
 
 def _patch_promotions(handle: AmpHandle) -> None:

@@ -113,7 +113,7 @@ def inside(project: Project, module: Module, node: ast.expr) -> Inside | None:
             return Inside.PYTHON
     if isinstance(meaning, str):
         owner, _, name = meaning.rpartition(".")
-        return Inside.KERNEL if owner in _TORCH and name not in _COMPOSED else None
+        return of_torch(owner, name)
     return Inside.KERNEL if _is_compiled(project, module, node) else None
 
 
@@ -121,12 +121,17 @@ def member_inside(project: Project, module: Module, owner: ast.expr, name: str) 
     """Tell what the function `name` of a module (or class) runs; None where that cannot be seen."""
     meaning = project.resolve(module, owner)
     if isinstance(meaning, str):
-        return Inside.KERNEL if meaning in _TORCH and name not in _COMPOSED else None
+        return of_torch(meaning, name)
     source = module if _is_this_module(module, owner) else meaning
     found = project.lookup.member(source, name) if isinstance(source, Module | Class) else ()
     if len(found) != 1 or not isinstance(found[0], Function) or is_of_autograd(found[0]):
         return None
     return Inside.PYTHON
+
+
+def of_torch(owner: str, name: str) -> Inside | None:
+    """Tell what a function of a library runs, by its dotted name; None where that cannot be seen."""
+    return Inside.KERNEL if owner in _TORCH and name not in _COMPOSED else None
 
 
 def is_of_autograd(function: Function) -> bool:

@@ -6,7 +6,8 @@ decorator of the same meaning in place of `amp.float_function` and `amp.half_fun
 function that is registered with it where autocast has other lists; on both methods of an ``autograd.Function`` it brings
 `custom_fwd` and `custom_bwd` along, as Apex cast in its backward too. The decorator is written into the file; the other
 files of a folder import it from the first one where that is how they import. A library that registers functions only where Apex
-is installed keeps the code that runs without.
+is installed keeps the code that runs without. What is added to Apex's own lists is registered by that, and goes from the other list
+by it (`amp.lists.functional_overrides.FP16_FUNCS.append("softmax")`).
 
 ## Why
 Autocast has its own lists; `einsum` reaches `bmm`, which runs in fp16. It cannot be told to cast the arguments of
@@ -30,7 +31,8 @@ another function: `custom_fwd` is for `torch.autograd.Function` alone.
 ## Safety
 Faithful. Where autocast is off, the function gets its arguments as they are, and under autocast its floating tensors are
 cast, in lists and tuples as well. A Python function runs on under autocast, as Apex went on casting in it; a kernel runs
-without, as Apex did not reach into it. float64 stays, as everywhere under autocast.
+without, as Apex did not reach into it. float64 stays, as everywhere under autocast. A function that is only taken from the list
+of what runs in fp32 is one that autocast runs in fp32 all the same, which is reported.
 """
 
 from __future__ import annotations
@@ -39,10 +41,10 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from amp_migrate.apex.listed import Listed, listed
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.availability.installed import imports_apex
-from amp_migrate.facts.constants import string
-from amp_migrate.facts.paths import path, variables
+from amp_migrate.facts.paths import variables
 from amp_migrate.plan.model import (
     AddImport,
     Decision,
@@ -54,29 +56,28 @@ from amp_migrate.plan.model import (
 )
 from amp_migrate.project import Function, Module
 from amp_migrate.project.rounds import may_follow
-from amp_migrate.rules.autocast.cast_helper import (
+from amp_migrate.rules.base import FileContext, Rule, Safety, decision
+from amp_migrate.rules.casts.cast_helper import (
     Helper,
     Inside,
     inside,
     is_of_autograd,
-    member_inside,
 )
-from amp_migrate.rules.base import FileContext, Rule, Safety, decision
+from amp_migrate.rules.casts.registered import RUN_WIDE, Registered, is_native, registered_by
 from amp_migrate.rules.definitions import above, is_free
 from amp_migrate.rules.rest.found.uses import is_skipped
 
 RULE = Rule("AMP113", "functions registered with Apex", Safety.FAITHFUL)
 
-NATIVE = {
-    "register_half_function": {"einsum", "bmm", "matmul", "mm", "baddbmm", "addmm", "linear", "conv1d", "conv2d", "conv3d", "prelu"},
-    "register_float_function": {"softmax", "log_softmax", "cross_entropy", "layer_norm", "exp", "log", "pow", "sum", "norm", "cumsum", "prod", "interpolate", "mse_loss", "l1_loss", "smooth_l1_loss", "binary_cross_entropy_with_logits"},
-    "register_promote_function": {"bilinear", "cat", "stack", "addcdiv", "addcmul", "atan2", "cross", "dot"},
-}  # fmt: skip
-_TORCH = ("torch", "torch.nn.functional", "torch.Tensor")
 _BY_HAND = "cast its arguments by .{}() where it is called, then delete this line"
 _WIDEST = (
     "cast its floating arguments to the widest type among them by hand, and delete the decorator"
 )
+_WIDER = (
+    "{} ran in the type of what it is given by this line, and runs in fp32 now: the last bits of the losses change, and what it gives takes "
+    "more memory"
+)
+_PERHAPS = "{} ran in the type of what it is given by this line, and runs in fp32 now where that is on autocast's list"
 _CUSTOM = (
     "write @torch.cuda.amp.custom_fwd(cast_inputs=torch.float{}) on forward() and @torch.cuda.amp.custom_bwd on "
     "backward() in place of the decorators"
@@ -99,15 +100,19 @@ def decide_file(context: FileContext) -> Iterator[Decision]:
         yield from _without_apex(context)
         return
     helpers: dict[Helper, Site] = {}
-    for site in context.of(Kind.REGISTER, Kind.DECORATOR):
-        verb = site.name.rpartition(".")[2]
-        registered = _registered(site) if site.kind is Kind.REGISTER else None
-        if _is_native(context, site, verb, registered):
-            message = f"native autocast casts {registered} by itself"
-            edits: list[Edit] = [Drop(site.module.tree.span(site.statement))]
-            yield decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
+    for site in context.of(Kind.REGISTER, Kind.DECORATOR, Kind.LISTED):
+        item = listed(site.name, site.call) if site.kind is Kind.LISTED else None
+        if item is not None and not item.added:
+            yield from _removed(context, site, item)
             continue
-        cast = _cast(context, site, verb, registered)
+        registered = (
+            registered_by(context.project, site) if site.kind is not Kind.DECORATOR else None
+        )
+        if registered is not None and is_native(site, registered):
+            message = f"native autocast casts {registered.name} by itself"
+            yield decision(RULE, Status.MIGRATED, site.module, site.node, message, _gone(site))
+            continue
+        cast = _cast(context, site, registered)
         if isinstance(cast, Decision):
             yield cast
             continue
@@ -153,7 +158,7 @@ def _written(context: FileContext, helpers: dict[Helper, Site]) -> Iterator[Deci
     """Write the decorators before the first top-level statement that needs one."""
     if not helpers:
         return
-    edits: list[Edit] = [AddImport("import functools")]
+    edits: list[Edit] = [AddImport("import functools"), AddImport("import torch")]
     for helper in helpers:
         text = helper.text(context.spelling)
         edits.append(above(context.module, helpers.values(), text, helper.name))
@@ -162,32 +167,45 @@ def _written(context: FileContext, helpers: dict[Helper, Site]) -> Iterator[Deci
     yield decision(RULE, Status.ROUTINE, context.module, first, message, edits)
 
 
-def _is_native(context: FileContext, site: Site, verb: str, registered: str | None) -> bool:
-    if registered not in NATIVE.get(verb, set()):
-        return False
-    owner = context.project.external(site.module, site.call.args[0])
-    return owner in _TORCH and isinstance(site.module.tree.parent(site.node), ast.Expr)
+def _removed(context: FileContext, site: Site, item: Listed) -> Iterator[Decision]:
+    """Drop what takes a function from one of Apex's lists, where autocast or the other list says how it runs."""
+    instead = item._replace(half=not item.half, added=True)
+    beside = [s for s in context.of(Kind.LISTED) if s.function is site.function]
+    found = [s for s in beside if listed(s.name, s.call) == instead]
+    cast = _cast(context, found[0], registered_by(context.project, found[0])) if found else None
+    if isinstance(cast, _Cast):
+        message = f"goes, as `{cast.helper.name}` says how {item.function} runs"
+        yield decision(RULE, Status.MIGRATED, site.module, site.node, message, _gone(site))
+    elif cast is None:
+        message = f"native autocast goes by its own lists, whatever Apex's say of {item.function}"
+        yield decision(RULE, Status.MIGRATED, site.module, site.node, message, _gone(site))
+        note = (_WIDER if item.function in RUN_WIDE else _PERHAPS).format(item.function)
+        yield decision(RULE, Status.NOTE, site.module, site.node, note)
+    else:
+        yield _left(site, "it serves the other list, which stays", _BY_HAND.format("half"))
 
 
-def _cast(context: FileContext, site: Site, verb: str, registered: str | None) -> _Cast | Decision:
+def _gone(site: Site) -> list[Edit]:
+    return [Drop(site.module.tree.span(site.statement))]
+
+
+def _cast(context: FileContext, site: Site, registered: Registered | None) -> _Cast | Decision:
     """Return the cast in place of a site, or the finding that leaves it."""
-    if site.kind is Kind.DECORATOR:
-        return _decorated(context, site, verb)
-    name = registered or "this function"
-    by_hand = _BY_HAND.format("half" if "half" in verb else "float")
-    if not site.call.args or path(site.call.args[0]) is None or registered is None:
-        return _left(site, f"{verb} has no native counterpart for {name}", by_hand)
-    owner = site.call.args[0]
-    runs = member_inside(context.project, site.module, owner, registered)
-    if "promote" in verb or runs is None or not isinstance(site.statement, ast.Expr):
+    if registered is None:
+        return _decorated(context, site, site.name.rpartition(".")[2])
+    verb, half = registered.verb, "half" in registered.verb
+    by_hand = _BY_HAND.format("half" if half else "float")
+    runs, alone = registered.runs, isinstance(site.statement, ast.Expr)
+    if "promote" in verb or runs is None or not alone:
+        name = registered.name or "this function"
         return _left(site, f"{verb} has no native counterpart for {name}", by_hand)
     if not _before_initialize(context, site):
         message = f"it is not clear whether {verb} runs before amp.initialize, without which it has no effect"
         return _left(site, message, by_hand)
-    helper = Helper("half" in verb, runs)
+    helper = Helper(half, runs)
     if not is_free(site.module, helper.name):
         return _taken(site, helper)
-    target = f"{site.module.tree.segment(owner)}.{registered}"
+    target = f"{registered.owner}.{registered.name}"
     edit = Replace(site.module.tree.span(site.statement), f"{target} = {helper.name}({target})")
     return _Cast(edit, helper)
 
@@ -262,8 +280,3 @@ def _taken(site: Site, helper: Helper) -> Decision:
 
 def _left(site: Site, message: str, advice: str) -> Decision:
     return decision(RULE, Status.LEFT, site.module, site.node, message, advice=advice)
-
-
-def _registered(site: Site) -> str | None:
-    arguments = site.call.args
-    return string(arguments[1]) if len(arguments) == 2 else None

@@ -1,1 +1,0 @@
-"""What must stay out of the casts of autocast, in fp32, and what the source casts itself."""
