@@ -12,7 +12,7 @@ from amp_migrate.check.counterpart import Counterpart, counterpart, heads, state
 from amp_migrate.check.events.sides import Side, key
 from amp_migrate.check.flags import PATH, Flag, Flags, calls, is_lasting, paths, read_by, text_of
 from amp_migrate.facts.closure import closure
-from amp_migrate.facts.paths import argument, tail, walk
+from amp_migrate.facts.paths import argument, walk
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.project import Function
 from amp_migrate.project.reach import of_new_objects
@@ -21,6 +21,7 @@ from amp_migrate.protocol.code.span import Span
 from amp_migrate.protocol.faults import Breach, Fault, Place
 from amp_migrate.protocol.machine import Moved, Unmoved
 from amp_migrate.protocol.run.blind import Search
+from amp_migrate.training.contexts import scaling_calls
 from amp_migrate.training.events import Event, Kind
 from amp_migrate.training.flags.alike import Alike
 from amp_migrate.training.steps import backward_of
@@ -135,9 +136,8 @@ def _set_behind(new: Side, function: Function, call: ast.Call) -> frozenset[str]
 
 def _scaled(side: Side) -> Iterator[Flag]:
     """Yield the losses that Apex scales."""
-    for module, call in side.project.nodes(ast.Call):
-        if tail(call) == "scale_loss":
-            yield Flag(side.project.function_of(module, call), call)
+    for call, module in scaling_calls(side.project).items():
+        yield Flag(side.project.function_of(module, call), call)
 
 
 def _asks(function: Function, node: ast.AST, flags: Collection[str]) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from amp_migrate.facts.paths import argument, outward, tail
+from amp_migrate.facts.paths import argument, outward
 from amp_migrate.flow.assumption import Assumption, Known
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.once import once
@@ -19,7 +19,7 @@ from amp_migrate.protocol.faults import Breach, Fault
 from amp_migrate.protocol.machine import Moved, Unmoved
 from amp_migrate.protocol.run.blind import Search
 from amp_migrate.training.bindings import bases, bound_value, unpacked
-from amp_migrate.training.contexts import around
+from amp_migrate.training.contexts import around, scaling_calls
 from amp_migrate.training.events import Event, Kind
 
 Named = Mapping[ast.AST, frozenset[int]]
@@ -153,7 +153,7 @@ def of_block(program: Program, function: Function, backward: ast.Call) -> frozen
     """Return the optimizers that the block of Apex around a backward names."""
     objects, found = program.training.objects, set[int]()
     for call in around(function.module, backward):
-        if isinstance(call, ast.Call) and tail(call) == "scale_loss":
+        if isinstance(call, ast.Call) and call in scaling_calls(program.project):
             named = argument(call, "optimizers", 1)
             parts = () if named is None else _parts(program.project, function.module, named)
             for node in parts:
@@ -167,7 +167,7 @@ def _block(
     """Return the block of Apex around a backward that names one of `given` optimizers by a parameter of its function."""
     names = function.parameters.names
     for call in around(function.module, backward):
-        if isinstance(call, ast.Call) and tail(call) == "scale_loss":
+        if isinstance(call, ast.Call) and call in scaling_calls(program.project):
             named, loss = argument(call, "optimizers", 1), argument(call, "loss", 0)
             if not isinstance(loss, ast.Name) or loss.id not in names:
                 return None
@@ -210,8 +210,7 @@ def _parts(project: Project, module: Module, given: ast.expr) -> Iterator[ast.ex
 
 def backwards(program: Program) -> Iterator[tuple[Function, Event]]:
     """Yield the backward passes of the files in which a program scales losses by Apex, with their functions."""
-    calls = program.project.nodes(ast.Call)
-    scaling = {module: None for module, call in calls if tail(call) == "scale_loss"}
+    scaling = dict.fromkeys(scaling_calls(program.project).values())
     for function, held in (pair for m in scaling for pair in program.training.inside(m)):
         for event in (event for events in held.values() for event in events):
             if event.kind is Kind.BACKWARD and isinstance(event.node, ast.Call):

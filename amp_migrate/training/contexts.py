@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from amp_migrate.facts.imports import last_name
@@ -11,6 +11,7 @@ from amp_migrate.facts.mark import Mark
 from amp_migrate.facts.paths import argument, path
 from amp_migrate.facts.tree import FunctionNode
 from amp_migrate.project import Function, Module, Project
+from amp_migrate.project.once import once
 from amp_migrate.training.beliefs import AUTOCASTS, CALLED_AUTOCAST, WITHOUT_GRADIENTS
 from amp_migrate.training.bindings import returned, values_of
 
@@ -56,6 +57,16 @@ def is_native(name: str | None) -> bool:
 def is_scale_loss(project: Project, module: Module, node: ast.expr) -> bool:
     """Tell whether an expression is `amp.scale_loss` itself, which nothing calls there."""
     return project.apex(module, node) in _SCALES
+
+
+@once
+def scaling_calls(project: Project) -> Mapping[ast.Call, Module]:
+    """Return the calls that scale a loss by Apex, under whatever name, and those of that name that are out of sight, with their files."""
+    return {
+        call: module
+        for module, call in project.nodes(ast.Call)
+        if last_name(call) == "scale_loss" or is_scale_loss(project, module, call.func)
+    }
 
 
 def scales_loss(project: Project, module: Module, node: ast.expr) -> bool:

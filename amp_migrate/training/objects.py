@@ -12,7 +12,7 @@ from amp_migrate.project import Module, Project
 from amp_migrate.project.relatives import in_class_of
 from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS, SCALER_CLASSES
 from amp_migrate.training.bindings import bases
-from amp_migrate.training.contexts import is_off
+from amp_migrate.training.contexts import is_off, scaling_calls
 from amp_migrate.training.named import Call, Groups, Makers, Optimizer, Results, Scaler, merged
 from amp_migrate.values.values import Near
 
@@ -129,7 +129,7 @@ class Objects:
         """Return what the blocks of Apex name as the optimizer of a loss."""
         named = (
             (module, call.args[1])
-            for module, call in self.method_calls.get("scale_loss", [])
+            for call, module in scaling_calls(self._project).items()
             if len(call.args) > 1 and self._project.apex(module, call.func)
         )
         held = [(ast.unparse(node), self._with_class(module, node)) for module, node in named]

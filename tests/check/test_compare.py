@@ -126,7 +126,7 @@ from check.trainings.across_files import ACROSS_FILES
 from check.trainings.claimed import CLAIMED
 from check.trainings.early import EARLY
 from check.trainings.helpers import HELPERS
-from check.trainings.planted import TRAININGS, Training
+from check.trainings.planted import TRAININGS, Training, spoilt
 from check.trainings.programs import PROGRAMS
 from check.trainings.rounds import ROUNDS
 from check.trainings.same_names import SAME_NAMES
@@ -169,7 +169,8 @@ def _judge(texts: tuple[tuple[str, str], ...]) -> Judge:
     return Judge(before, build(before))
 
 
-def _objections(training: Training, after: dict[str, str]) -> list[Objection]:
+def objections(training: Training, after: dict[str, str]) -> list[Objection]:
+    """Return what the check has to say against a text after a training."""
     claims = Claims(tuple(Claim(*claim) for claim in training.claims))
     changed = {path: text for path, text in after.items() if text != training.before[path]}
     with without_collector():
@@ -179,7 +180,7 @@ def _objections(training: Training, after: dict[str, str]) -> list[Objection]:
 @pytest.mark.parametrize("training", EVERY, ids=lambda t: t.name)
 def test_a_sound_migration_passes(training: Training) -> None:
     """What does the same is not objected to."""
-    assert _objections(training, training.after) == []
+    assert objections(training, training.after) == []
 
 
 @pytest.mark.parametrize(
@@ -206,7 +207,7 @@ def test_a_sound_migration_passes(training: Training) -> None:
 )
 def test_what_no_rule_claims_is_refused(training: Training) -> None:
     """What is no longer as it was under Apex stands only where a rule of the run says so."""
-    assert _objections(training, training.after)
+    assert objections(training, training.after)
 
 
 @pytest.mark.parametrize(
@@ -219,13 +220,7 @@ def test_what_no_rule_claims_is_refused(training: Training) -> None:
 )
 def test_a_planted_fault_is_seen(training: Training, fault: str) -> None:
     """The objection names a line of the old text."""
-    after = dict(training.after)
-    for old, new in training.faults[fault]:
-        held = [path for path, text in after.items() if old in text]
-        assert held, f"nothing to spoil: {old}"
-        for path in held:
-            after[path] = after[path].replace(old, new)
-    found = _objections(training, after)
+    found = objections(training, spoilt(training, fault))
     assert found
     lines = {path: text.count("\n") for path, text in training.before.items()}
     assert all(0 <= item.place.line <= lines[item.place.path] for item in found)

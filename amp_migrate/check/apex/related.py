@@ -11,10 +11,10 @@ from amp_migrate.check.apex.assumed import Initialize, guards
 from amp_migrate.check.apex.flags.behind import Behind, jumped, names_behind
 from amp_migrate.check.apex.given import SWITCHES
 from amp_migrate.facts.constants import is_false, number, string
-from amp_migrate.facts.paths import tail
 from amp_migrate.project import Function
 from amp_migrate.project.reach import upwards
 from amp_migrate.protocol.code.program import Program
+from amp_migrate.training.contexts import scaling_calls
 
 _Place = tuple[Function, ast.expr]
 _TRAINED = ("models", "optimizers")
@@ -119,7 +119,7 @@ class Related:
     def _tests(self) -> frozenset[str]:
         """What is asked there, by the text of each part."""
         project = self._program.project
-        scaling = ((m, c) for m, c in project.nodes(ast.Call) if tail(c) == "scale_loss")
+        scaling = ((module, call) for call, module in scaling_calls(project).items())
         guarding = (t for m, c in scaling for t, _ in guards(project.function_of(m, c), c))
         nodes = [*(node for _, node in self._places), *guarding, *self._kept_under]
         parts = (part for node in nodes for part in ast.walk(node))

@@ -13,10 +13,10 @@ from amp_migrate.check.casts.casting import Casting, Casts
 from amp_migrate.check.events.sides import Key, Side, key
 from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.facts.constants import number
-from amp_migrate.facts.paths import tail
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.faults import Place, Trouble
+from amp_migrate.training.contexts import scaling_calls
 from amp_migrate.training.region import functions_run
 
 CAST, UNCAST, SWITCHED, NATIVE, NARROWED, TWICE = (
@@ -85,9 +85,10 @@ def ways(enabled: ast.expr | None) -> list[ast.expr]:
 
 def scales(side: Side, function: Function) -> bool:
     """Tell whether a function scales a loss by Apex: where that is not there any more, it raises."""
-    if "scale_loss" not in function.module.tree.text:
+    scaling = scaling_calls(side.project)
+    if function.module not in scaling.values():
         return False
-    return any(tail(call) == "scale_loss" for call in side.program.graph(function).calls)
+    return any(call in scaling for call in side.program.graph(function).calls)
 
 
 def where(function: Function, call: ast.Call) -> Where:

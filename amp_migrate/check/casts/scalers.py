@@ -21,7 +21,7 @@ from amp_migrate.project import Function, Module
 from amp_migrate.project.reach import is_of_another, runs_one
 from amp_migrate.project.rounds import may_follow
 from amp_migrate.training.beliefs import AUTOCASTS
-from amp_migrate.training.contexts import is_off
+from amp_migrate.training.contexts import is_off, scaling_calls
 
 _NAME = "`GradScaler`"
 _STALE = "is imported before a function makes the one that trains:"
@@ -170,7 +170,7 @@ class Scalers:
     def _comes_to_scaling(self, call: ast.Call) -> bool:
         """Tell whether a call scales a loss by Apex, or runs what does."""
         project = self._old.project
-        return tail(call) == "scale_loss" or runs_one(project, call, self._scaling)
+        return call in scaling_calls(project) or runs_one(project, call, self._scaling)
 
     @cached_property
     def _scaling(self) -> frozenset[Function]:

@@ -17,7 +17,7 @@ from amp_migrate.project import Function, Project
 from amp_migrate.project.reach import reachable
 from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.beliefs import APEX_STATE, PARAMETERS, READS_GRADIENTS
-from amp_migrate.training.contexts import scales_loss
+from amp_migrate.training.contexts import scales_loss, scaling_calls
 from amp_migrate.training.events import Kind
 from amp_migrate.training.gradients.magnitude import unscaled
 from amp_migrate.training.named import sets_scale
@@ -208,18 +208,17 @@ class Labels:
         """Return the loss that a name is bound to scaled: ``as scaled_loss``, or the result of ``scaler.scale(loss)``."""
         up, value = function.module.tree.parent(bound), _assigned(function, bound)
         entered = up.context_expr if isinstance(up, ast.withitem) else None
-        if isinstance(value, ast.Call) and tail(value) == "enter_context" and value.args:
-            entered = value.args[0]
+        call = value if isinstance(value, ast.Call) and value.args else None
+        if call is not None and tail(call) == "enter_context":
+            entered = call.args[0]
         if isinstance(entered, ast.Call) and entered.args and self._scales(function, entered):
             return entered.args[0]
-        if entered is not None:
-            return None
-        if isinstance(value, ast.Call) and tail(value) == "scale" and value.args:
-            return value.args[0]
-        return None
+        scaled = entered is None and call is not None and tail(call) == "scale"
+        return call.args[0] if call is not None and scaled else None
 
     def _scales(self, function: Function, call: ast.Call) -> bool:
-        return tail(call) == "scale_loss" or scales_loss(self._project, function.module, call)
+        named = scaling_calls(self._project)
+        return call in named or scales_loss(self._project, function.module, call)
 
     def _binders(self, function: Function, name: ast.Name) -> list[ast.AST]:
         """Return the nodes that may have bound a name where it is read, in a function around where one does."""

@@ -11,11 +11,18 @@ from amp_migrate.check.events.labels import Does
 from amp_migrate.check.events.sides import Key, Side, differs, staying
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.check.gradients.scaled import is_late
-from amp_migrate.facts.paths import argument, tail
+from amp_migrate.facts.paths import argument
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.protocol.faults import Place
 from amp_migrate.training.beliefs import WEIGHTS
-from amp_migrate.training.contexts import Context, around, context, in_autocast, scales_loss
+from amp_migrate.training.contexts import (
+    Context,
+    around,
+    context,
+    in_autocast,
+    scales_loss,
+    scaling_calls,
+)
 from amp_migrate.training.events import Kind
 
 _CASTING = (Context.CASTS, Context.NO_CASTS)
@@ -26,8 +33,9 @@ SCALED = "stepped on scaled gradients, inside the block of Apex:"
 
 def stepped_inside(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Difference]]:
     """Yield the steps of the old text on what a block around them scaled, where the new text has none of its blocks."""
+    scaling = scaling_calls(new.project)
     for before, after, _ in staying(old, new, claims):
-        if any(_contexts_of(f) & {"scale_loss"} for f in after):
+        if any(call in scaling for f in after for call in f.calls):
             continue
         for function in before:
             for call, label in old.of_kind(function, Does.STEP):
@@ -101,10 +109,6 @@ def _reads(side: Side, function: Function) -> Iterator[ast.expr]:
             yield call
 
 
-def _contexts_of(function: Function) -> set[str]:
-    return {tail(n) for n in function.calls}
-
-
 def _is_scaled(side: Side, function: Function, step: ast.Call) -> bool:
     """Tell whether a block around a step scales the gradients of its optimizer, as far as that is known."""
     groups = side.program.training.objects.groups
@@ -147,7 +151,7 @@ def _blocks(
 def _entered_by(
     project: Project, module: Module, call: ast.Call, asked: set[ast.AST]
 ) -> Iterator[tuple[Module, ast.Call]]:
-    if tail(call) == "scale_loss" and scales_loss(project, module, call):
+    if call in scaling_calls(project) and scales_loss(project, module, call):
         yield module, call
         return
     for function in project.callees(call):

@@ -9,12 +9,12 @@ from amp_migrate.check.events.claims import STEPS, Claims
 from amp_migrate.check.events.held import by_held
 from amp_migrate.check.events.sides import Key, Side, changed, differs
 from amp_migrate.check.events.traces import Difference, Label, Step
-from amp_migrate.facts.paths import argument, tail
+from amp_migrate.facts.paths import argument
 from amp_migrate.flow.cfg.points import Kind as At
 from amp_migrate.flow.paths import leads
 from amp_migrate.project import Function
 from amp_migrate.protocol.faults import Place
-from amp_migrate.training.contexts import scales_loss
+from amp_migrate.training.contexts import scales_loss, scaling_calls
 from amp_migrate.training.events import Kind
 from amp_migrate.training.origins.meant import are_several
 
@@ -77,5 +77,5 @@ def _blocks(side: Side, function: Function) -> Iterator[ast.Call]:
     return (
         c
         for c in function.calls
-        if tail(c) == "scale_loss" and scales_loss(side.project, function.module, c)
+        if c in scaling_calls(side.project) and scales_loss(side.project, function.module, c)
     )

@@ -9,10 +9,10 @@ from amp_migrate.check.apex.assumed import Initialize
 from amp_migrate.check.events.claims import LEFT, Claims
 from amp_migrate.check.events.sides import Key, Side, changed, differs, key
 from amp_migrate.check.events.traces import Difference, Label, Step
-from amp_migrate.facts.paths import tail
 from amp_migrate.protocol.delayed import delayed
 from amp_migrate.protocol.faults import Place
 from amp_migrate.protocol.left_scaled import left_scaled
+from amp_migrate.training.contexts import scaling_calls
 
 _UNTOLD = "gives gradients to an optimizer that its scale_loss does not name, and no rule says that they are unscaled now:"
 
@@ -25,10 +25,11 @@ def divided(
     """Yield the backward passes whose gradients Apex left scaled and used, where GradScaler divides them."""
     if all(item.on is None for item in every):
         return
+    scaling = scaling_calls(new.project)
     rewritten = {
         name
         for name in changed(old, new)
-        if not any(tail(c) == "scale_loss" for f in new.functions[name] for c in f.calls)
+        if not any(c in scaling for f in new.functions[name] for c in f.calls)
     }
     for left in left_scaled(old.program) if rewritten else ():
         place = Place(left.function.module.path, left.backward.lineno)

@@ -10,7 +10,6 @@ from amp_migrate.check.events.claims import SAYS, WINDOWS, Claims
 from amp_migrate.check.events.sides import Key, Side, changed
 from amp_migrate.check.events.traces import Difference, Label, Step
 from amp_migrate.check.gradients.scaled import backwards
-from amp_migrate.facts.paths import tail
 from amp_migrate.project import Function
 from amp_migrate.project.once import once
 from amp_migrate.protocol.certain.memory import CertainMemory
@@ -20,6 +19,7 @@ from amp_migrate.protocol.faults import Breach, Fault
 from amp_migrate.protocol.left_scaled import of_block
 from amp_migrate.protocol.machine import Moved, Unmoved
 from amp_migrate.protocol.run.blind import Search
+from amp_migrate.training.contexts import scaling_calls
 from amp_migrate.training.events import Event, Kind
 from amp_migrate.training.flags.counted import is_counted
 
@@ -74,8 +74,9 @@ def passed(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Differen
     fed: dict[ast.AST, frozenset[int]] = {}
     names: dict[int, Key] = {}
     homes: list[tuple[int, Function]] = []
+    scaling = scaling_calls(new.project)
     for name in changed(old, new):
-        stays = any(tail(c) == "scale_loss" for f in new.functions[name] for c in f.calls)
+        stays = any(c in scaling for f in new.functions[name] for c in f.calls)
         for function in () if stays else old.functions[name]:
             for call, _, by_apex in backwards(old, function):
                 if by_apex and not claims.drops(function):

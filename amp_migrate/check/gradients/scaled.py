@@ -12,6 +12,7 @@ from amp_migrate.check.events.traces import Difference, Label
 from amp_migrate.facts.paths import tail
 from amp_migrate.flow.cfg.points import Point
 from amp_migrate.project import Function
+from amp_migrate.training.contexts import scaling_calls
 
 PLAIN, PAST = (
     "is not scaled any more, which Apex did:",
@@ -96,5 +97,5 @@ def _steps(
 def _named(side: Side, function: Function) -> Iterator[str]:
     """Yield the optimizers that the blocks of Apex in a function name."""
     for call in side.program.graph(function).calls:
-        if tail(call) == "scale_loss" and len(call.args) > 1:
+        if call in scaling_calls(side.project) and len(call.args) > 1:
             yield text_of(call.args[1])

@@ -11,11 +11,12 @@ from amp_migrate.check.events.claims import Claims
 from amp_migrate.check.events.sides import Key, Side, differs, staying
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.check.gradients.scaled import backwards
-from amp_migrate.facts.paths import called_on, tail
+from amp_migrate.facts.paths import called_on
 from amp_migrate.facts.scopes import targets_of
 from amp_migrate.flow.cfg.points import Kind
 from amp_migrate.project import Function
 from amp_migrate.protocol.faults import Place
+from amp_migrate.training.contexts import scaling_calls
 
 _Set = ast.Assign | ast.AugAssign | ast.AnnAssign
 _SETS = ast.Assign, ast.AugAssign, ast.AnnAssign
@@ -78,13 +79,13 @@ def _behind(side: Side, function: Function, backward: ast.Call) -> Iterator[_Set
                 if stmt not in seen:
                     seen.add(stmt)
                     starts.append(stmt)
-                    if isinstance(stmt, _SETS) and not _scales(stmt):
+                    if isinstance(stmt, _SETS) and not _scales(side, stmt):
                         yield stmt
 
 
-def _scales(stmt: ast.stmt) -> bool:
-    calls = (n for n in ast.walk(stmt) if isinstance(n, ast.Call))
-    return any(tail(call) == "scale_loss" for call in calls)
+def _scales(side: Side, stmt: ast.stmt) -> bool:
+    scaling = scaling_calls(side.project)
+    return any(isinstance(n, ast.Call) and n in scaling for n in ast.walk(stmt))
 
 
 def _first(node: ast.AST) -> list[ast.expr]:

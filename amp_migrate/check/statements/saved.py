@@ -10,14 +10,13 @@ from amp_migrate.check.events.labels import Does
 from amp_migrate.check.events.sides import Key, Side, changed, differs, key
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.facts.mark import Mark
-from amp_migrate.facts.paths import tail
 from amp_migrate.project import Function
 from amp_migrate.protocol.certain.memory import CertainMemory
 from amp_migrate.protocol.code.span import Span
 from amp_migrate.protocol.faults import Breach
 from amp_migrate.protocol.machine import Moved, Unmoved
 from amp_migrate.protocol.run.blind import Search
-from amp_migrate.training.contexts import is_off
+from amp_migrate.training.contexts import is_off, scaling_calls
 from amp_migrate.training.events import Event, Kind
 from amp_migrate.training.objects import Objects
 
@@ -126,7 +125,8 @@ def _lost_by_apex(old: Side, every: Sequence[Initialize]) -> bool:
     known = [f for functions in old.functions.values() for f in functions]
     loads = [(f, call) for f in known for call, _ in old.of_kind(f, Does.LOAD)]
     makes = [(item.function, item.call) for item in every]
-    uses = [(f, call) for f in known for call in f.calls if tail(call) == "scale_loss"]
+    scaling = scaling_calls(old.project)
+    uses = [(f, call) for f in known for call in f.calls if call in scaling]
     return _loses(old, makes, loads, uses)
 
 

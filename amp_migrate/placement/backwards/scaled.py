@@ -16,6 +16,7 @@ from amp_migrate.placement.backwards.handed import closed_over, is_bound, is_han
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Module, Project
 from amp_migrate.project.order import key
+from amp_migrate.training.contexts import scaling_calls
 from amp_migrate.training.steps import backward_of, takes_gradients
 
 
@@ -105,7 +106,7 @@ def read(project: Project, site: Site) -> ScaleLoss:
     arguments = _arguments(project, site)
     if arguments is None or "loss" not in arguments:
         raise _odd(site, "the arguments of amp.scale_loss are unpacked here, and cannot be read")
-    node, item, entered, alias = _entered(project, site) or _opened(site)
+    node, item, entered, alias = _entered(project, site) or _opened(project, site)
     backwards = tuple(_backwards(site.module, node, alias))
     _refuse_stored(site, node, alias, backwards)
     body = [stmt for stmt in node.body if stmt is not entered]
@@ -137,7 +138,7 @@ def read(project: Project, site: Site) -> ScaleLoss:
 _Block = tuple[ast.With, int, ast.Assign | ast.AnnAssign | None, str]
 
 
-def _opened(site: Site) -> _Block:
+def _opened(project: Project, site: Site) -> _Block:
     """Return the `with` of a site, the place among its items, and the name that it binds."""
     tree = site.module.tree
     item = tree.parent(site.call)
@@ -149,7 +150,7 @@ def _opened(site: Site) -> _Block:
         raise _odd(site, "amp.scale_loss binds no plain name")
     place = node.items.index(item)
     calls = [i.context_expr for i in node.items if isinstance(i.context_expr, ast.Call)]
-    if sum(tail(call) == "scale_loss" for call in calls) > 1:
+    if sum(call in scaling_calls(project) for call in calls) > 1:
         raise _odd(site, "two amp.scale_loss share one `with`")
     for later in node.items[place + 1 :]:
         if any(n.id == alias.id for n in ast.walk(later) if isinstance(n, ast.Name)):

@@ -22,6 +22,7 @@ from amp_migrate.project.order import exclusive, inside, key
 from amp_migrate.project.reach import reachable, reached_by
 from amp_migrate.project.rounds import runs_before
 from amp_migrate.training.beliefs import ENGINE_NAME, LOSS_NAME, NEVER_A_LOSS
+from amp_migrate.training.contexts import scaling_calls
 from amp_migrate.training.steppers import has_groups, is_optimizer, is_optimizer_class, is_schedule
 from amp_migrate.training.steps import Backward, Step, anchor_of, backward_of
 
@@ -171,7 +172,7 @@ def _elsewhere(unit: Unit, optimizers: Optimizers) -> Iterator[Backward]:
         calls = [call for call in module.tree.nodes(ast.Call) if tail(call) in ("backward", "step")]
         for call in calls:
             function = unit.project.function_of(module, call)
-            if tail(call) == "step" or function in trains or _is_scaled(module, call):
+            if tail(call) == "step" or function in trains or _is_scaled(unit, module, call):
                 continue
             loss = _plain_loss(unit, optimizers, function, call)
             stepped = any(
@@ -185,10 +186,10 @@ def _elsewhere(unit: Unit, optimizers: Optimizers) -> Iterator[Backward]:
                 yield Backward(module, function, call, loss, (), False)
 
 
-def _is_scaled(module: Module, call: ast.Call) -> bool:
+def _is_scaled(unit: Unit, module: Module, call: ast.Call) -> bool:
     """Tell whether a backward, or the other branch of its test, scales with Apex: another unit decides on it."""
     tree = module.tree
-    blocks = [n for n in tree.nodes(ast.Call) if tail(n) == "scale_loss"]
+    blocks = [block for block, held in scaling_calls(unit.project).items() if held is module]
     return any(
         exclusive(tree, block, call) or inside(tree, call, tree.statement(block))
         for block in blocks

@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from amp_migrate.project import Project
+from amp_migrate.training.contexts import scaling_calls
 
 
 def known_losses(project: Project) -> set[Hashable]:
     """Return the values that are given to ``amp.scale_loss``, or run a backward by themselves."""
-    found: set[Hashable] = set()
+    losses = [
+        (module, call.args[0]) for call, module in scaling_calls(project).items() if call.args
+    ]
     for module in project.modules.values():
-        for name in ("backward", "scale_loss"):
-            for node in module.tree.attributes(name):
-                call = module.tree.call_of(node)
-                if call is None:
-                    continue
-                own = node.value if name == "backward" and not call.args else None
-                loss = next(iter(call.args), None) if name == "scale_loss" else own
-                group = None if loss is None else project.values.group(module, loss)
-                found |= {group} - {None}
-    return found
+        for node in module.tree.attributes("backward"):
+            call = module.tree.call_of(node)
+            if call is not None and not call.args:
+                losses.append((module, node.value))
+    groups = {project.values.group(module, loss) for module, loss in losses}
+    return {group for group in groups if group is not None}
 
 
 def is_loss_class(name: str) -> bool:

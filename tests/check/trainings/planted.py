@@ -28,6 +28,17 @@ def skipped_apart(training: Training) -> Training:
     return replace(training, claims=(*training.claims, *claims))
 
 
+def spoilt(training: Training, fault: str) -> dict[str, str]:
+    """Return the migration of a training with one of its faults."""
+    after = dict(training.after)
+    for old, new in training.faults[fault]:
+        held = [path for path, text in after.items() if old in text]
+        assert held, f"nothing to spoil: {old}"
+        for path in held:
+            after[path] = after[path].replace(old, new)
+    return after
+
+
 def files(text: str) -> dict[str, str]:
     """Split a text into files at lines ``# file: name``."""
     found: dict[str, str] = {}

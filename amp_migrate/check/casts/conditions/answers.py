@@ -11,10 +11,11 @@ from amp_migrate.check.events.claims import Claims
 from amp_migrate.check.events.sides import Key, Side, changed, differs
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.facts.below import every as every_part
-from amp_migrate.facts.paths import argument, tail
+from amp_migrate.facts.paths import argument
 from amp_migrate.flow import NOTHING, Assumption, Paths
 from amp_migrate.project import Function
 from amp_migrate.project.reach import leading_to
+from amp_migrate.training.contexts import scaling_calls
 from amp_migrate.training.flags.setting import read
 
 _ENABLED = 2
@@ -42,16 +43,13 @@ def _tests(side: Side, every: Sequence[Initialize]) -> Iterator[_Test]:
     """Yield what decides whether Apex is initialized, and whether it scales a loss."""
     project = side.project
     sites = [(item.function, item.call) for item in every]
-    scaling = [(f, call) for f in project.functions() for call in f.calls if _scales(call)]
+    known = scaling_calls(project)
+    scaling = [(f, call) for f in project.functions() for call in f.calls if call in known]
     for function, call in [*leading_to(project, *sites), *(scaling if every else ())]:
         yield from ((function, test) for test, _ in guards(function, call))
     for item in every:
         enabled = argument(item.call, "enabled", _ENABLED)
         yield from [(item.function, enabled)] if enabled is not None else []
-
-
-def _scales(call: ast.Call) -> bool:
-    return tail(call) == "scale_loss"
 
 
 def _behind(side: Side, function: Function, test: ast.expr) -> Iterator[Function]:

@@ -12,10 +12,10 @@ from amp_migrate.check.casts.casting import Casting
 from amp_migrate.check.casts.conditions.joined import apart, does_nothing, joined
 from amp_migrate.check.casts.differing import scales
 from amp_migrate.check.events.sides import Side, key
-from amp_migrate.facts.paths import tail
 from amp_migrate.flow.assumption import Assumption
 from amp_migrate.project import Function
 from amp_migrate.project.reach import upwards
+from amp_migrate.training.contexts import scaling_calls
 
 
 class Entries:
@@ -93,7 +93,7 @@ class Entries:
         return any(
             scales(self._old, function)
             and any(
-                tail(call) == "scale_loss" and run.enabled.may_run(function, call)
+                call in scaling_calls(self._old.project) and run.enabled.may_run(function, call)
                 for call in self._old.program.graph(function).calls
             )
             for function in run.spread([entry], inside_networks=True)

@@ -18,11 +18,11 @@ from amp_migrate.check.casts.conditions.runs import (
 from amp_migrate.check.events.sides import Key, Side, differs, key
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.facts.below import every as parts_of
-from amp_migrate.facts.paths import argument, tail, variables
+from amp_migrate.facts.paths import argument, variables
 from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.project import Function, Project
 from amp_migrate.project.reach import where_set
-from amp_migrate.training.contexts import is_off
+from amp_migrate.training.contexts import is_off, scaling_calls
 
 _ENABLED = 2
 _MOST = 5  # flags of one condition
@@ -85,7 +85,7 @@ def _scaled(project: Project, home: Function) -> ast.expr | None:
     found: list[ast.expr] = []
     for function in project.functions():
         for call in function.calls:
-            if tail(call) == "scale_loss" and project.apex(function.module, call.func):
+            if call in scaling_calls(project) and project.apex(function.module, call.func):
                 asked = _asked(function, call, ())
                 if function is not home and not _means_same(project, function, asked, home):
                     return None
