@@ -85,6 +85,7 @@ from check.objects.never_on import NEVER_ON
 from check.objects.new_objects import NEW_OBJECTS
 from check.objects.other_objects import OTHER_OBJECTS, OTHER_OBJECTS_BEHIND
 from check.objects.registered import REGISTERED
+from check.objects.told_of_trainers import TOLD_OF_TRAINERS
 from check.outputs.cleared_behind import CLEARED_BEHIND
 from check.outputs.gradients_taken import GRADIENTS_TAKEN
 from check.outputs.measured import MEASURED
@@ -158,7 +159,7 @@ EVERY = (
     *COUNTED_UP_TO, *EMPTIED_BRANCHES, *WRITTEN_IN_PLACE, *RUN_BY_CRITERIA, *OWN_BLOCKS, OVER_A_CALL, OTHER_CONTEXTS, *CHAINS, *UNSCALED_IN_PROPERTIES,
     *FORWARD_HELPERS, *LOOPS_OF_LAYERS,
     *METHODS_OF_PARTS, *CASTS_IN_ROUNDS, *OF_FIXTURES, *CHANGED_BY_OPERATORS, *FLAGS_ELSEWHERE, *KINDS_OF_SCALES, *TESTS_OF_THE_NEW_TEXT,
-    *CAST_TWICE, *DRAWN_WEIGHTS, *ITEMS_OF_LISTS, *REGISTERED, *NEVER_ON, *OTHER_OBJECTS, *KEPT_ENTRIES,
+    *CAST_TWICE, *DRAWN_WEIGHTS, *ITEMS_OF_LISTS, *REGISTERED, *NEVER_ON, *OTHER_OBJECTS, *KEPT_ENTRIES, *TOLD_OF_TRAINERS,
 )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ Faithful. torch divides gradients before it sums them, Apex afterwards: for worl
 bits may differ (`gradient_predivide_factor` only moved that division, and goes). `gradient_average=False` and
 `allreduce_communicators` change the gradients themselves and are left. Where some parameters get no gradient in a
 step, which Apex allowed (an encoder's pooler that nothing uses), torch raises an error and asks for
-`find_unused_parameters=True`; that is written where the function freezes parameters after wrapping the network.
+`find_unused_parameters=True`; that is written where the function freezes parameters after wrapping the network. A network that is frozen whole before it is wrapped is left, as torch raises for it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from amp_migrate.rules.base import FileContext, Rule, Safety, decision
 from amp_migrate.rules.rest.found.calls import arguments, call_of, call_text, is_constant
 from amp_migrate.rules.rest.found.chosen import Chosen, chosen, defaults
 from amp_migrate.rules.rest.found.derived import constructions, derived
-from amp_migrate.rules.rest.found.device import allows_unused
+from amp_migrate.rules.rest.found.device import allows_unused, frozen
 from amp_migrate.rules.rest.found.reduced import switched
 from amp_migrate.rules.rest.found.type_names import doubled, only_names_type
 from amp_migrate.rules.rest.found.uses import (
@@ -87,6 +87,7 @@ _TYPE = (
     "write torch.nn.parallel.DistributedDataParallel here where it only names the type; where it is called, see "
     "`amp-migrate explain AMP301` for its arguments"
 )
+_RAISES = "torch raises where a parameter gets no gradient in a step, which Apex allowed"
 _UNUSED = "if some parameters get no gradient in a step, add find_unused_parameters=True"
 
 
@@ -148,7 +149,7 @@ def _obstacle(context: FileContext, site: Site, alias: ast.alias | None) -> Obst
             "the arguments of DistributedDataParallel are unpacked here, and cannot be read",
             _BY_HAND,
         )
-    return _argument_obstacle(given)
+    return _argument_obstacle(given) or frozen(context.project, site.module, call, given["module"])
 
 
 def _base_obstacle(context: FileContext, site: Site, cls: ast.ClassDef) -> Obstacle | None:
@@ -234,8 +235,7 @@ def _chosen(site: Site, choice: Chosen, spelled: Spelled) -> Iterator[Decision]:
     message = "becomes torch's DistributedDataParallel, which is chosen either way"
     yield decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
     if call is not None:
-        note = "torch raises where a parameter gets no gradient in a step, which Apex allowed"
-        yield decision(RULE, Status.NOTE, site.module, call, note, advice=_UNUSED)
+        yield decision(RULE, Status.NOTE, site.module, call, _RAISES, advice=_UNUSED)
 
 
 def _made(context: FileContext, site: Site) -> Iterator[Decision]:
@@ -269,12 +269,11 @@ def _called(
     if frozen_later(context.project, site.module, call):
         note = "parameters are frozen after this: find_unused_parameters=True lets torch go on without them, as Apex did"
         yield decision(RULE, Status.NOTE, site.module, call, note)
-    elif not is_constant(given.get("delay_allreduce"), False):
-        note = "delay_allreduce is dropped: torch reduces while the backward pass runs"
-        yield decision(RULE, Status.NOTE, site.module, call, note, advice=_UNUSED)
-    else:
-        note = "torch raises where a parameter gets no gradient in a step, which Apex allowed"
-        yield decision(RULE, Status.NOTE, site.module, call, note, advice=_UNUSED)
+        return
+    delayed = not is_constant(given.get("delay_allreduce"), False)
+    note = "delay_allreduce is dropped: torch reduces while the backward pass runs"
+    note = note if delayed else _RAISES
+    yield decision(RULE, Status.NOTE, site.module, call, note, advice=_UNUSED)
 
 
 def _renamed(site: Site, spelled: Spelled) -> list[ReplaceExpression]:

@@ -60,6 +60,7 @@ class Forwards:
         self._losses = known_losses(project)
         self._memo: dict[Function, Forward] = {}
         self._measuring: dict[ast.AST, bool] = {}
+        self._asking: set[ast.expr] = set()
         self.indifferent = Indifferent(project)
         for module, node in models:
             self._mark(module, node)
@@ -188,11 +189,15 @@ class Forwards:
             return Forward.NETWORK
         if any(is_loss_class(name) for name in values.made_by(module, func)):
             return Forward.CRITERION
+        if func in self._asking:
+            return None  # it holds itself, as in ``parser.add_argument = partial(parser.add_argument)``
+        self._asking.add(func)
         found = [self.strength(where, node.body) for where, node in values.written(module, func)]
         for where, made in values.kept_by(module, func):
             external = self._project.external(where, made.args[0])
             kept = _external(external) if external else self._called(where, made.args[0])
             found.append(self._by_name(where, made.args[0]) if kept is None else kept)
+        self._asking.remove(func)
         return max(found, default=None)
 
     def _only_losses(self, module: Module, node: ast.expr) -> bool:

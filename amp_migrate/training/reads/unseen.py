@@ -28,6 +28,7 @@ from amp_migrate.training.objects import Objects
 from amp_migrate.training.origins.constants import is_collection
 from amp_migrate.training.origins.losses import Losses
 from amp_migrate.training.reads.fresh import Fresh
+from amp_migrate.training.reads.keepers import Keepers
 from amp_migrate.training.steppers import makes_schedule
 from amp_migrate.values.objects import Made, Written
 from amp_migrate.values.values import Near
@@ -46,6 +47,7 @@ class Unseen:
         self._fresh = fresh
         self._objects = objects
         self._losses = losses
+        self._keepers = Keepers(project, objects, self._is_left_alone)
         self._read: dict[ast.Call, bool] = {}
         self._of: dict[ast.expr, frozenset[int]] = {}
 
@@ -76,27 +78,38 @@ class Unseen:
         if name is not None and (_leaves_alone(name) or makes_schedule(name)):
             return found
         for given in _arguments(call):
-            if not isinstance(given, ast.Name | ast.Attribute | ast.Subscript):
-                continue
-            if not self._may_hold(module, given) or self._is_tensor(module, given):
-                continue
-            held = self._objects.groups(module, given)
-            if held & self._trained or self._fresh.is_new(function, given):
-                continue  # networks are asked for by themselves
-            inside = self._project.values.inside(module, given)
-            held = held | inside if name is not None else inside - held
-            for optimizer in self._objects.optimizers:
-                if not (
-                    held.isdisjoint(optimizer.groups) and held.isdisjoint(optimizer.networks or ())
-                ):
-                    found.add(optimizer.number)
+            held = self._held(module, given, itself=name is not None)
+            found |= held if held and not self._fresh.is_new(function, given) else set()
+        for where, handing in self._keepers.given(module, call) if name is None else ():
+            for given in _arguments(handing):
+                found |= self._held(where, given, itself=True)
         return found
+
+    def _held(self, module: Module, given: ast.expr, *, itself: bool) -> set[int]:
+        """Return the numbers of the optimizers that an argument holds, or is if `itself` counts, or of whose networks that holds."""
+        if not isinstance(given, ast.Name | ast.Attribute | ast.Subscript):
+            return set()
+        if not self._may_hold(module, given) or self._is_tensor(module, given):
+            return set()
+        held = self._objects.groups(module, given)
+        if held & self._trained:
+            return set()  # networks are asked for by themselves
+        inside = self._project.values.inside(module, given)
+        held = held | inside if itself else inside - held
+        return {
+            o.number
+            for o in self._objects.optimizers
+            if not held.isdisjoint({*o.groups, *(o.networks or ())})
+        }
 
     def _is_read(self, function: Function, call: ast.Call, name: str | None) -> bool:
         """Tell whether it is known what a call does with gradients: it is followed, or leaves them as they are."""
         if call not in self._read:
             self._read[call] = self._is_told(function, call, name)
         return self._read[call]
+
+    def _is_left_alone(self, module: Module, call: ast.Call) -> bool:
+        return is_known(call, None) or reduces(tail(call)) or self._is_harmless(module, call)
 
     def _is_told(self, function: Function, call: ast.Call, name: str | None) -> bool:
         module = function.module

@@ -6,9 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.facts.paths import argument, defs, path, walk
+from amp_migrate.placement.backwards.freezing import frozen_before
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.reach import where_set
 from amp_migrate.rules.rest.found.calls import is_constant
+from amp_migrate.rules.rest.found.uses import Obstacle
 
 CURRENT = "torch.cuda.current_device()"
 _SETS = "torch.cuda.set_device"
@@ -41,6 +43,17 @@ def allows_unused(project: Project, module: Module, call: ast.Call) -> bool:
     twin = _twin(project, module, call)
     told = _keyword(twin, "find_unused_parameters")
     return told is not None and is_constant(told, True)
+
+
+def frozen(project: Project, module: Module, call: ast.Call, wrapped: ast.expr) -> Obstacle | None:
+    """Return why torch's class cannot wrap a network of which nothing is trained, None where something may be."""
+    if not frozen_before(project, module, call, wrapped):
+        return None
+    return Obstacle(
+        "torch's DistributedDataParallel raises for a network none of whose parameters require gradients, as this one is "
+        "frozen above",
+        "use the network without a wrapper, and without `.module`: it has nothing to reduce",
+    )
 
 
 def _twin_device(project: Project, module: Module, call: ast.Call) -> str | None:
