@@ -11,7 +11,9 @@ from amp_migrate.apex.emptied import may_be_none, only_used
 from amp_migrate.apex.sites import HANDED_ON
 from amp_migrate.availability.installed import (
     flags,
+    gets,
     imported_flags,
+    is_bound,
     is_imported,
     lacks,
     looks_up,
@@ -74,6 +76,7 @@ class Availability:
             return self._compare(test)
         if isinstance(test, ast.Call):
             found = self._probes and self._find_spec(test)
+            found = found or gets(self.module, test)
             return self.installed if found or self._probe(test) else None
         if isinstance(test, ast.Name | ast.Attribute) and self.is_flag(test):
             return self.installed
@@ -162,6 +165,7 @@ class Availability:
     def _compare(self, test: ast.Compare) -> bool | None:
         left, right, op = test.left, test.comparators[0], test.ops[0]
         asked = is_imported(test) if self._probes else None
+        asked = is_bound(self.module, test) if asked is None else asked
         if asked is not None:
             return asked is self.installed
         if (
@@ -170,7 +174,7 @@ class Availability:
             and isinstance(op, ast.Is | ast.IsNot)
         ):
             found = isinstance(left, ast.Call) and self._probes and self._find_spec(left)
-            if self._imported_amp(left) or found:
+            if self._imported_amp(left) or found or gets(self.module, left):
                 return isinstance(op, ast.IsNot) is self.installed
             if self._is_reason(left) and not self._is_lack(left):
                 return isinstance(op, ast.Is) is self.installed

@@ -210,6 +210,44 @@ def is_imported(node: ast.expr) -> bool | None:
     return isinstance(op, ast.In) if asks and isinstance(op, ast.In | ast.NotIn) else None
 
 
+def is_bound(module: Module, node: ast.expr) -> bool | None:
+    """Tell whether ``"amp" in globals()`` is asked of what only an import of Apex binds, or its opposite; None for others."""
+    if not isinstance(node, ast.Compare) or len(node.ops) != 1:
+        return None
+    asks = _names_import(module, node.comparators[0], node.left)
+    op = node.ops[0]
+    return isinstance(op, ast.In) if asks and isinstance(op, ast.In | ast.NotIn) else None
+
+
+def gets(module: Module, node: ast.expr) -> bool:
+    """Tell whether ``globals().get("amp")`` gives what only an import of Apex binds, or None."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    named = node.func.attr == "get" and len(node.args) == 1
+    return named and _names_import(module, node.func.value, node.args[0])
+
+
+def _names_import(module: Module, held: ast.expr, key: ast.expr) -> bool:
+    """Tell whether a key of the names of a file is one that only an import of Apex binds, or None in its place."""
+    name, top = string(key), module.tree.module
+    if name is None or not _is_namespace(module, held):
+        return False
+    bindings = module.scopes.bindings(top, name)
+    imports = [module.tree.parent(b) for b in bindings if isinstance(b, ast.alias)]
+    found = [i for i in imports if isinstance(i, ast.Import | ast.ImportFrom) and imports_apex([i])]
+    others = [b for b in bindings if not isinstance(b, ast.alias)]
+    only = len(found) == len(imports) and all(is_none(assigned(module.tree, b)) for b in others)
+    return bool(found) and only
+
+
+def _is_namespace(module: Module, node: ast.expr) -> bool:
+    """Tell whether an expression gives the names of the file: ``globals()``, and ``dir()`` and the like outside of functions."""
+    if not isinstance(node, ast.Call) or node.args or not isinstance(node.func, ast.Name):
+        return False
+    here = module.scopes.owner(node.func) is None and module.tree.function(node) is None
+    return node.func.id == "globals" or (here and node.func.id in ("dir", "locals", "vars"))
+
+
 def looks(node: ast.expr) -> bool:
     """Tell whether an expression looks for Apex where modules are found, and gives a bool."""
     if is_imported(node):

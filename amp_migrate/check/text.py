@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from amp_migrate.facts.paths import sets
+from amp_migrate.facts.constants import string
+from amp_migrate.facts.paths import path, sets
 
 if TYPE_CHECKING:
     from pyflakes.messages import Message
 
 _COMPILE_FLAGS = {False: 0, True: ast.PyCF_ALLOW_TOP_LEVEL_AWAIT}
+_FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _REASONS = {
     "UndefinedName": "uses '{}', which nothing defines",
     "UndefinedLocal": "uses '{}' before it is assigned",
@@ -99,6 +101,9 @@ def _new_message(before: str, after: str, path: str) -> str | None:
         new.subtract(_messages(before, path, hidden=True))
     except SyntaxError as error:
         return f"does not parse: {error.msg} (line {error.lineno} of the result)"
+    gone = _bound(ast.parse(before)) - _bound(ast.parse(after))
+    for name in sorted(_asked_by_name(ast.parse(after)) & gone):
+        return f"looks for '{name}' by its name, which nothing binds any more"
     for name in _OURS & (_starred(after, path) - _starred(before, path)):
         return _REASONS["UndefinedName"].format(name)
     for (kind, name), count in sorted(new.items()):
@@ -106,6 +111,47 @@ def _new_message(before: str, after: str, path: str) -> str | None:
         if count > 0 and not (kind == "UnusedVariable" and sets(ast.parse(before), name)):
             return _REASONS[kind].format(name)
     return None
+
+
+def _bound(tree: ast.Module) -> set[str]:
+    """Return the names that a text binds, in whatever scope."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, ast.alias):
+            found.add(node.asname or node.name.partition(".")[0])
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+    return found
+
+
+def _asked_by_name(tree: ast.Module) -> set[str]:
+    """Return the names that a text looks up among those of its file: ``globals().get("amp")``, ``"amp" in dir()``."""
+    found: set[str] = set()
+    local = {n for f in ast.walk(tree) if isinstance(f, _FUNCTIONS) for n in ast.walk(f)}
+    for node in ast.walk(tree):
+        held: ast.expr | None = None
+        keys: list[ast.expr] = []
+        if isinstance(node, ast.Compare):
+            held, keys = node.comparators[0], [node.left]
+        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+            held, keys = node.value, [node.slice]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            held, keys = node.func.value, node.args[:1]
+        elif isinstance(node, ast.Call) and path(node.func) in ("getattr", "hasattr"):
+            held, keys = node.args[0], node.args[1:2]
+        if held is not None and _is_namespace(held, node in local):
+            found |= {key for part in keys if (key := string(part)) is not None}
+    return found
+
+
+def _is_namespace(node: ast.expr, local: bool) -> bool:
+    """Tell whether an expression gives the names of the file, in a function or not, or the file as a module."""
+    if isinstance(node, ast.Subscript):
+        return path(node.value) == "sys.modules" and path(node.slice) == "__name__"
+    named = isinstance(node, ast.Call) and not node.args and path(node.func)
+    return named == "globals" or (not local and named in ("dir", "locals", "vars"))
 
 
 def _messages(text: str, path: str, hidden: bool = False) -> Counter[tuple[str, str]]:

@@ -75,6 +75,7 @@ from check.native.of_fixtures import OF_FIXTURES
 from check.native.own_blocks import LEFT_IN_FP32, OTHER_CONTEXTS, OVER_A_CALL, OWN_BLOCKS
 from check.native.tests_of_the_new_text import TESTS_OF_THE_NEW_TEXT
 from check.native.unscaled_in_properties import UNSCALED_IN_PROPERTIES
+from check.objects.among_names import AMONG_NAMES
 from check.objects.drawn_weights import DRAWN_WEIGHTS
 from check.objects.forward_helpers import FORWARD_HELPERS
 from check.objects.items_of_lists import ITEMS_OF_LISTS
@@ -159,7 +160,7 @@ EVERY = (
     *COUNTED_UP_TO, *EMPTIED_BRANCHES, *WRITTEN_IN_PLACE, *RUN_BY_CRITERIA, *OWN_BLOCKS, OVER_A_CALL, OTHER_CONTEXTS, *CHAINS, *UNSCALED_IN_PROPERTIES,
     *FORWARD_HELPERS, *LOOPS_OF_LAYERS,
     *METHODS_OF_PARTS, *CASTS_IN_ROUNDS, *OF_FIXTURES, *CHANGED_BY_OPERATORS, *FLAGS_ELSEWHERE, *KINDS_OF_SCALES, *TESTS_OF_THE_NEW_TEXT,
-    *CAST_TWICE, *DRAWN_WEIGHTS, *ITEMS_OF_LISTS, *REGISTERED, *NEVER_ON, *OTHER_OBJECTS, *KEPT_ENTRIES, *TOLD_OF_TRAINERS,
+    *CAST_TWICE, *DRAWN_WEIGHTS, *ITEMS_OF_LISTS, *REGISTERED, *NEVER_ON, *OTHER_OBJECTS, *KEPT_ENTRIES, *TOLD_OF_TRAINERS, *AMONG_NAMES,
 )  # fmt: skip
 
 

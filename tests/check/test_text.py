@@ -78,3 +78,37 @@ def test_cell_marker_pushed_into_a_block_is_refused() -> None:
     after = "if 1:\n    a = 1\n    # %% [cell 2]\n    b = 2\n"
 
     assert check(before, after, "a.ipynb") is not None
+
+
+_AMP = "from apex import amp\nimport sys\nsys\n"
+_NO_AMP = "import sys\nsys\n"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        'on = "amp" in globals()',
+        'on = "amp" not in dir()',
+        'on = globals().get("amp")',
+        'on = vars()["amp"]',
+        'on = hasattr(sys.modules[__name__], "amp")',
+        'on = getattr(sys.modules[__name__], "amp", None)',
+    ],
+)
+def test_a_name_that_is_gone_is_looked_for_no_more(asked: str) -> None:
+    assert "looks for 'amp'" in str(check(f"{_AMP}{asked}\n", f"{_NO_AMP}{asked}\n", "a.py"))
+    assert check(f"{_AMP}{asked}\n", f"{_AMP}{asked} is None\n", "a.py") is None
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        'on = "amp" in SETTINGS',
+        'on = SETTINGS.get("amp")',
+        'f = lambda: "amp" in locals()',
+        'globals()["amp"] = 1',
+    ],
+)
+def test_names_that_are_looked_for_elsewhere_do_not_count(asked: str) -> None:
+    before, after = (f"{text}SETTINGS = {{}}\n{asked}\n" for text in (_AMP, _NO_AMP))
+    assert check(before, after, "a.py") is None

@@ -194,14 +194,17 @@ class Alike:
 
     def is_apex(self, function: Function, node: ast.AST) -> bool:
         """Tell whether a part of the old text is of Apex itself, or of what goes with it."""
+        if any(self._gone.looked_for(function, part) for part in _joined(node)):
+            return True
         return any(self.mentions_apex(function, part) for part in itself(node))
 
     def mentions_apex(self, function: Function, node: ast.AST) -> bool:
         """Tell whether a part of the old text has to do with Apex, or with what goes with it."""
         return any(
             self._gone.alone(function, part) or self._old.labels.is_apex(function, part)
-            for part in every(node)
             if isinstance(part, NAMES)
+            else self._gone.looked_for(function, part)
+            for part in every(node)
         )
 
     def is_native(self, function: Function, node: ast.AST) -> bool:
@@ -223,6 +226,8 @@ def _asks_for(function: Function, node: ast.expr) -> bool:
     """Tell whether a test of Apex asks for it, and not for what is without."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return not _asks_for(function, node.operand)
+    if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.NotIn):
+        return False
     without = (
         isinstance(node, ast.Compare)
         and isinstance(node.ops[0], ast.Is)
@@ -244,6 +249,15 @@ def _within(node: ast.AST) -> ast.expr | None:
     if node.func.attr == "scale" and len(node.args) == 1:
         return node.args[0]
     return node.func.value if node.func.attr == "float" and not node.args else None
+
+
+def _joined(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield an expression, or what `and`, `or` and `not` join in it."""
+    queue = [node]
+    for part in queue:
+        yield part
+        if isinstance(part, ast.BoolOp | ast.UnaryOp | ast.Compare):
+            queue += ast.iter_child_nodes(part)
 
 
 def itself(node: ast.AST) -> Iterator[ast.AST]:

@@ -14,6 +14,7 @@ from amp_migrate.training.bindings import own_part
 
 NAMES = ast.Name | ast.Attribute
 _BUILTINS = frozenset(vars(builtins))
+_NAMESPACES = frozenset({"dir", "locals", "vars"})
 
 
 class Words:
@@ -41,6 +42,24 @@ class Words:
         return not any(
             f.module.scopes.bindings(f.scope, node.id) for f in self._other.functions.get(home, ())
         )
+
+    def looked_for(self, function: Function, node: ast.AST) -> bool:
+        """Tell whether an expression looks among the names of its file for one that only this side binds: ``"amp" in globals()``."""
+        if isinstance(node, ast.Compare) and len(node.ops) == 1:
+            key, held = node.left, node.comparators[0]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+            key, held = node.args[0], node.func.value
+        else:
+            return False
+        name = string(key)
+        if name is None or not isinstance(held, ast.Call) or held.args:
+            return False
+        named = tail(held)
+        if named != "globals" and (function.node is not None or named not in _NAMESPACES):
+            return False
+        own, other = function.module, self._modules.get(function.module.path)
+        bound = own.scopes.bindings(own.tree.module, name)
+        return bool(bound) and not (other and other.scopes.bindings(other.tree.module, name))
 
     @cached_property
     def _attributes(self) -> frozenset[str]:

@@ -128,7 +128,10 @@ class Course:
         if self.next_steps(node, steps):
             return self.is_behind_backward(node)
         calls = [step.call for step in steps]
-        return self.may_train(node, calls) and any(self.follows(call, node) for call in calls)
+        if not self.may_train(node, calls) or not any(self.follows(call, node) for call in calls):
+            return False
+        paths = steadily(self._unit.project, self.function)
+        return leads(paths, self.trains, self._at(node)[-1:], self._all(calls))
 
     def next_steps(self, node: ast.AST, steps: Iterable[Step]) -> list[Step]:
         """Return the steps that may follow a node in its round of what trains, no backward or like step between."""
