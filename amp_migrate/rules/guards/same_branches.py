@@ -22,6 +22,7 @@ def one_branch(tree: Tree, before: str, edits: list[Edit]) -> list[Edit]:
     `before` is the text before Apex was spelt out in it, line by line.
     """
     changed = [e for e in edits if isinstance(e, ReplaceExpression)]
+    edits = _one_import(tree, edits)
     spelt = tree.text != before
     lines = before.split("\n")
     for test in tree.nodes(ast.If) if changed or spelt else ():
@@ -41,6 +42,39 @@ def one_branch(tree: Tree, before: str, edits: list[Edit]) -> list[Edit]:
                 edits = [e for e in edits if not _within(e, goes)]
                 edits.append(Hoist(tree.span(test), kept))
     return _one_return(tree, edits)
+
+
+def _one_import(tree: Tree, edits: list[Edit]) -> list[Edit]:
+    """Return the edits with those that let a branch of imports take the place of its test, where the other one imports the same."""
+    replaced = [e for e in edits if isinstance(e, Replace)]
+    for test in tree.nodes(ast.If) if replaced else ():
+        blocks = test.body, test.orelse
+        whole = tree.span(test)
+        around = [e for e in edits if isinstance(e, Insert) and e.span == whole]
+        own = [e for e in edits if _within(e, [whole]) and e not in around]
+        if not test.orelse or tree.is_elif(test) or not all(map(_is_plain, own)):
+            continue
+        if any("#" in line for line in tree.lines[whole.line - 1 : whole.end_line]):
+            continue
+        gone = {e.span for e in own if isinstance(e, Drop)}
+        left = [[stmt for stmt in block if tree.span(stmt) not in gone] for block in blocks]
+        if not all(block and all(map(_imports, block)) for block in left):
+            continue
+        body, orelse = (list(_edited(tree, b, [e for e in replaced if e in own])) for b in left)
+        if body == orelse and all(isinstance(n, _ASKS) for n in ast.walk(test.test)):
+            kept = "orelse" if len(left[1]) == len(test.orelse) else "body"
+            goes = [tree.span(stmt) for stmt in (test.body if kept == "orelse" else test.orelse)]
+            edits = [e for e in edits if not _within(e, goes)]
+            edits.append(Hoist(whole, kept))
+    return edits
+
+
+def _is_plain(edit: Edit) -> bool:
+    return isinstance(edit, Replace | Drop)
+
+
+def _imports(stmt: ast.stmt) -> bool:
+    return isinstance(stmt, ast.Import | ast.ImportFrom)
 
 
 def _one_return(tree: Tree, edits: list[Edit]) -> list[Edit]:

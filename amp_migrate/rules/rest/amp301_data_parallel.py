@@ -48,6 +48,7 @@ from amp_migrate.rules.rest.found.uses import (
     Obstacle,
     Spelled,
     forget_native,
+    is_imported_otherwise,
     is_skipped,
     is_variable,
     origin,
@@ -141,7 +142,7 @@ def _obstacle(context: FileContext, site: Site, alias: ast.alias | None) -> Obst
         return Obstacle(
             "Apex's DistributedDataParallel is used as a value, and it is not known what for", _TYPE
         )
-    if is_variable(context, site):
+    if is_variable(context, site) or is_imported_otherwise(site, TORCH):
         return _holding(site)
     given = arguments(call, _PARAMETERS)
     if given is None or "module" not in given:

@@ -102,6 +102,20 @@ def is_variable(context: FileContext, site: Site) -> bool:
     return by_value(context, site) or any(not isinstance(b, ast.alias) for b in _bindings(site))
 
 
+def is_imported_otherwise(site: Site, native: Native) -> bool:
+    """Tell whether a use is a name that is imported as another class elsewhere, not only where Apex cannot be."""
+    tree, known = site.module.tree, (native.dotted, *native.also)
+    for alias in _bindings(site):
+        stmt = tree.parent(alias)
+        if not isinstance(alias, ast.alias) or not isinstance(stmt, ast.ImportFrom):
+            continue
+        dotted = f"{stmt.module}.{alias.name}"
+        if dotted not in known and not is_apex(dotted):
+            if tree.enclosing(stmt, ast.ExceptHandler) is None:
+                return True
+    return False
+
+
 def by_value(context: FileContext, site: Site) -> bool:
     """Tell whether only a variable brings Apex to a use, as an attribute of a configuration or a parameter.
 
