@@ -11,6 +11,7 @@ from functools import partial
 from amp_migrate.apex.sites import Kind
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import all_given
+from amp_migrate.placement.finding.alternatives import is_uncalled
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.once import kept
@@ -127,8 +128,12 @@ def _is_aside(unit: Unit, function: Function) -> bool:
 
 
 def before_apex(unit: Unit, region: Region) -> bool:
-    """Tell whether a forward runs before its program initializes, if that ever does: in fp32, under Apex too."""
-    return runs_before_apex(unit, region.function, region.first)
+    """Tell whether a forward runs before its program initializes, if that ever does: in fp32, under Apex too.
+
+    So may one for objects that train without Apex, which nothing in sight runs.
+    """
+    uncalled = is_uncalled(unit, region.function)
+    return uncalled or runs_before_apex(unit, region.function, region.first)
 
 
 def runs_before_apex(unit: Unit, function: Function, node: ast.AST) -> bool:

@@ -36,6 +36,11 @@ def is_alternative(unit: Unit, function: Function) -> bool:
     )
 
 
+def is_uncalled(unit: Unit, function: Function) -> bool:
+    """Tell whether a method is such a one, and nothing in sight calls it: whoever does need not have the relative."""
+    return is_alternative(unit, function) and not unit.project.callers(function)
+
+
 def _runs_backward(cls: Class) -> bool:
     return any(
         backward_of(node) is not None

@@ -10,7 +10,7 @@ from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.facts.paths import all_given, path, root, tail, walk
 from amp_migrate.placement.backwards.scaled import ScaleLoss
 from amp_migrate.placement.backwards.unscaled import is_scaled_natively
-from amp_migrate.placement.finding.alternatives import is_alternative, refuse_beside
+from amp_migrate.placement.finding.alternatives import is_alternative, is_uncalled, refuse_beside
 from amp_migrate.placement.finding.optimizers import Optimizers
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.making.later import Later, comes_first, is_over
@@ -49,7 +49,8 @@ def gather(unit: Unit, scaled: dict[Site, ScaleLoss]) -> None:
         plain = [b for b in _plain(unit, optimizers, feeds) if b.node not in aliases]
         plain = [b for b in plain if not is_scaled_natively(unit, b)]
         others += [b for b in plain if not comes_first(begun, b.function, b.node)]
-    unit.beside += _elsewhere(unit, optimizers)
+    elsewhere = _elsewhere(unit, optimizers)
+    unit.beside += [b for b in elsewhere if not is_uncalled(unit, b.function)]
     unit.backwards.sort(key=lambda b: (b.module.path, key(b.node)))
 
 
