@@ -33,15 +33,17 @@ class Keepers:
         if any(n.partition(".")[0] in LEAVE_HOLDERS_ALONE or makes_schedule(n) for n in made):
             return
         groups = self._objects.groups(module, receiver)
-        if not groups or self._is_trained(groups):
+        if not groups or self._is_known(groups):
             return
         yield from self._objects.results.from_outside(dict.fromkeys(made), groups)
         for where, other, held in self._handing:
             if other is not call and groups & held:
                 yield where, other
 
-    def _is_trained(self, groups: frozenset[int]) -> bool:
-        """Tell whether an object is an optimizer or a network of one."""
+    def _is_known(self, groups: frozenset[int]) -> bool:
+        """Tell whether an object is an optimizer, a network of one, or a GradScaler."""
+        if any(groups & scaler.groups for scaler in self._objects.scalers):
+            return True
         return any(
             groups & o.groups or groups & (o.networks or set()) for o in self._objects.optimizers
         )
