@@ -105,7 +105,8 @@ def is_variable(context: FileContext, site: Site) -> bool:
 def is_imported_otherwise(site: Site, native: Native) -> bool:
     """Tell whether a use is a name that is imported as another class elsewhere, not only where Apex cannot be."""
     tree, known = site.module.tree, (native.dotted, *native.also)
-    for alias in _bindings(site):
+    bindings = _bindings(site)
+    for alias in bindings if len(bindings) > 1 else ():
         stmt = tree.parent(alias)
         if not isinstance(alias, ast.alias) or not isinstance(stmt, ast.ImportFrom):
             continue
