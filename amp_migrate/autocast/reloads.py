@@ -11,6 +11,7 @@ from amp_migrate.project.reach import reachable, reached_by
 from amp_migrate.project.rounds import may_follow
 from amp_migrate.training.beliefs import CHANGES_WEIGHTS
 from amp_migrate.training.forwards.forwards import Forward, is_housekeeping
+from amp_migrate.training.region import Region, calls_in
 from amp_migrate.training.steppers import is_optimizer, is_schedule
 
 
@@ -21,6 +22,11 @@ def reloads(unit: Unit, function: Function) -> bool:
         for here in reachable(unit.project, function)
         if not is_housekeeping(here.name)
     )
+
+
+def loads(unit: Unit, region: Region) -> bool:
+    """Tell whether a statement of a region itself gives a network weights: those of one that it runs or makes, say."""
+    return any(writes(unit, module, call) for module, call in calls_in([region]))
 
 
 def _reloads(unit: Unit, function: Function) -> bool:
@@ -41,10 +47,10 @@ def _changes(unit: Unit, function: Function, call: ast.Call) -> bool:
     """Tell whether a call changes weights, itself or in a function of the project."""
     run = reached_by(unit.project, call)
     inner = [(f.module, n) for f in run for n in f.calls]
-    return any(_writes(unit, m, n) for m, n in [(function.module, call), *inner])
+    return any(writes(unit, m, n) for m, n in [(function.module, call), *inner])
 
 
-def _writes(unit: Unit, module: Module, call: ast.Call) -> bool:
+def writes(unit: Unit, module: Module, call: ast.Call) -> bool:
     """Tell whether a call gives the object that it is a method of other weights."""
     if not isinstance(call.func, ast.Attribute) or call.func.attr not in CHANGES_WEIGHTS:
         return False

@@ -17,12 +17,13 @@ PARAMETERS = "parameters"
 HAND_OUT_PARAMETERS = frozenset({"parameters", "named_parameters", "param_groups", "master_params"})
 LIST_PARAMETERS = ("parameters", "named_parameters")  # those of modules
 
-# Packages whose functions read no gradients of the parameters that they are given, those of torch named above apart: the
-# second line are those that count the operations and parameters of a network.
+# Packages whose functions read no gradients of the parameters that they are given, those of torch named above apart: those
+# that count the operations and parameters of a network, and those of Python for texts, files, clocks and types.
 LEAVE_GRADIENTS_ALONE = frozenset(
     {
         "builtins", "collections", "copy", "functools", "itertools", "logging", "math", "numpy", "pickle", "torch",
         "fvcore", "ptflops", "thop", "torchinfo", "torchstat", "torchsummary", "torchsummaryX",
+        "base64", "csv", "datetime", "fnmatch", "glob", "hashlib", "json", "os", "pathlib", "re", "shutil", "string", "textwrap", "time", "typing",
     }
 )  # fmt: skip
 # Objects that hold attributes and do nothing else.

@@ -79,10 +79,11 @@ class Flow:
         """Let `target` hold what `value` gives."""
         if isinstance(target, ast.Starred):
             target = target.value
-        if isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Constant):
+        if isinstance(target, ast.Subscript) and not isinstance(
+            target.slice, ast.Constant | ast.Slice
+        ):
             self._put(module, target, value)
-            if self._is_fed(module, target.value):
-                return
+            return
         if self.nodes.drops(module, target):
             return
         if not isinstance(target, (ast.Tuple, ast.List)):
@@ -100,15 +101,10 @@ class Flow:
             self._unpack(module, target, node)
 
     def _put(self, module: Module, target: ast.Subscript, value: ast.expr) -> None:
-        """Let what is stored under a computed key be what any key gives."""
+        """Let what is stored under a computed key be what any key gives; it is not what stands under the others."""
         base = self.expressions.node(module, target.value)
-        if base is not None and not isinstance(target.slice, ast.Slice):
+        if base is not None:
             self._append(module, base, [value])
-
-    def _is_fed(self, module: Module, base: ast.expr) -> bool:
-        """Tell whether an expression may be one of several containers: its items are no single object."""
-        node = self.expressions.node(module, base)
-        return node is not None and self.graph.is_fed(node)
 
     def _unpack(self, module: Module, target: ast.expr, node: int) -> None:
         if isinstance(target, ast.Starred):

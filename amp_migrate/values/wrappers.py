@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from amp_migrate.facts.paths import argument
+
 # Methods of modules, optimizers and tensors that return the object itself.
 SELF_METHODS = frozenset(
     [
@@ -29,6 +31,8 @@ _WRAPPERS = frozenset(
         "torch.jit.freeze", "torch.jit.optimize_for_inference", "torch.jit.script",
     ]
 )  # fmt: skip
+# What only tells a type checker what its second argument is, and gives that back.
+_CASTS = frozenset({"typing.cast", "typing_extensions.cast"})
 _NAMED = ("module", "model", "optimizer", "opt", "base_optimizer", "init_optimizer")
 
 
@@ -42,7 +46,9 @@ def itself(given: ast.expr) -> ast.expr:
 
 
 def wrapped(name: str, call: ast.Call) -> ast.expr | None:
-    """Return the argument that `call` wraps; `name` is the dotted name of the callee."""
+    """Return the argument that `call` wraps or gives back; `name` is the dotted name of the callee."""
+    if name in _CASTS:
+        return argument(call, "val", 1)
     known = name in _WRAPPERS or name.rpartition(".")[2] in _WRAPPERS
     return wrapped_argument(call) if known else None
 
@@ -57,7 +63,7 @@ def wrapped_argument(call: ast.Call) -> ast.expr | None:
     for keyword in call.keywords:
         if keyword.arg in _NAMED:
             return keyword.value
-    for argument in call.args:
-        if not isinstance(argument, (ast.Constant, ast.Starred)):
-            return argument
+    for positional in call.args:
+        if not isinstance(positional, (ast.Constant, ast.Starred)):
+            return positional
     return None

@@ -38,6 +38,10 @@ def _events(text: str) -> list[tuple[Kind, frozenset[int] | None, bool | None]]:
 
 
 CASES = {
+    "a library that is given weights": (
+        "for n, p in gen.named_parameters():\n    lib.look(p)",
+        (Kind.READ_GRAD, _G, False),
+    ),
     "backward of one network": ("scaler.scale(gen(x).sum()).backward()", (Kind.BACKWARD, _G, True)),
     "backward through both": (
         "loss = disc(gen(x)).sum()\nloss.backward()",
@@ -97,6 +101,8 @@ def test_events_are_recognised(
 
 
 QUIET = (
+    "for n, p in gen.named_parameters():\n    lib.look(n)",
+    "import re, os\nfor p in gen.parameters():\n    re.search('a', p)\n    os.path.join(p, p)",
     "for p in disc.parameters():\n    torch.distributed.all_reduce(p.grad)",
     "for p in disc.parameters():\n    p.grad.mul_(0.5)",
     "for p in disc.parameters():\n    p.grad = p.data.new(p.size()).zero_()",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from textwrap import dedent
+
 import pytest
 
+from tests.project.helpers import Case
 from tests.values.test_values import same
 
 SAME: dict[str, tuple[str, str, str]] = {
@@ -58,6 +61,10 @@ SAME: dict[str, tuple[str, str, str]] = {
     "a method that a derived class names": ("class B:\n    part = ''\n    def f(self, x):\n        x\n    def run(self):\n        g = getattr(self, self.part)\n        g(a)\nclass C(B):\n    part = 'f'\nC().run()", "x", "a"),
     "a method that a library may name": ("from lib import L\nclass B(L):\n    part = 'net'\n    def f(self, x):\n        x\n    def run(self):\n        g = getattr(self, self.part)\n        g(a)\nB().run()", "x", "a"),
     "a method that an object is told": ("class B:\n    part = 'net'\n    def __init__(self, part):\n        self.part = part\n    def f(self, x):\n        x\n    def run(self):\n        g = getattr(self, self.part)\n        g(a)\nB('f').run()", "x", "a"),
+    "what a type checker is told": ("from typing import cast\nb = cast(Net, a)\nb", "a", "b"),
+    "what a type checker is told by name": ("import typing\nb = typing.cast(typ=Net, val=a)\nb", "a", "b"),
+    "an item of any key": ("c = {}\nc[k] = a\nb = c[j]\nb", "a", "b"),
+    "an item copied under any key": ("c = {}\nc[k] = a\ne = {}\nfor j in c:\n    e[j] = c[j]\nb = e[k]\nb", "a", "b"),
     "a method that is named from outside": ("class B:\n    part = 'net'\n    def f(self, x):\n        x\n    def run(self):\n        g = getattr(self, self.part)\n        g(a)\nb = B()\nsetattr(b, 'part', 'f')\nb.run()", "x", "a"),
 }  # fmt: skip
 APART: dict[str, tuple[str, str, str]] = {
@@ -70,6 +77,8 @@ APART: dict[str, tuple[str, str, str]] = {
     "a rebound parameter of another": ("def f(x):\n    y = x\n    y\nf(d)\nb = a\nb", "y", "b"),
     "another key of a pattern": ("c = {'G': a, 'D': d}\nmatch c:\n    case {'G': b}:\n        b", "d", "b"),
     "a method of another name": ("class C:\n    def f(self, x):\n        x\n    def on_f(self, y):\n        y\ng = getattr(C(), f'on_{z}')\ng(a)", "x", "a"),
+    "the type that a type checker is told": ("from typing import cast\nb = cast(a, d)\nb", "a", "b"),
+    "a cast that is another function": ("def cast(x, y):\n    return x\nb = cast(d, a)\nb", "a", "b"),
     "a second of a pattern": ("match (a, d):\n    case [b, c]:\n        b, c", "a", "c"),
     "a method beside the part that a class names": ("class B:\n    part = 'net'\n    def f(self, x):\n        x\n    def base(self):\n        return getattr(self, self.part, self)\nB().base()(a)", "x", "a"),
     "a method beside the part of a derived class": ("class B:\n    part = ''\n    def f(self, x):\n        x\n    @classmethod\n    def load(cls):\n        m = cls()\n        if hasattr(m, 'part') and hasattr(m, cls.part):\n            m = getattr(m, cls.part)\n        m(a)\nclass C(B):\n    part = 'net'\nC.load()", "x", "a"),
@@ -87,3 +96,31 @@ def test_same_object(text: str, one: str, other: str) -> None:
 def test_different_objects(text: str, one: str, other: str) -> None:
     """Names of other scopes, other elements and other branches stay apart."""
     assert not same(text, one, other)
+
+
+COPIED = """
+    import torch
+
+    def other(value):
+        return lib.turn(value)
+
+    kept = {}
+    kept["optimizer"] = torch.optim.SGD([], 0.1)
+    made = {}
+    for key in given:
+        kept[key] = given[key]
+        kept[key] = other(key)
+        made[key] = kept[key]
+    """
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [("given[key]", set()), ("other(key)", set()), ("kept[key]", {"torch.optim.SGD"})],
+)
+def test_what_is_stored_under_a_computed_key(asked: str, found: set[str]) -> None:
+    """It is not what stands under other keys, though what any key gives may be each of them."""
+    case = Case({"m.py": dedent(COPIED) + f"\nlast = {asked}\n"})
+    module, _ = case.at("m.py", "last")
+    node = case.at("m.py", asked, -1)[1]
+    assert set(case.project.values.made_by(module, node)) == found

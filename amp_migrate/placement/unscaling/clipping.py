@@ -269,11 +269,12 @@ def _between(unit: Unit, step: Step, first: ast.stmt, found: list[Use]) -> ast.s
         return first
     place = place_before(unit, step, first, found, later)
     if place is None:
+        read = next(u.node.lineno for u in found if runs(u.node, later[0].node))
         raise Cannot(
             "AMP907",
             step.module,
             later[0].node,
-            f"gradients are read here, a further backward adds to them before {step.text}.step(), and they can be "
+            f"gradients are read on line {read}, this backward adds to them before {step.text}.step(), and they can be "
             "unscaled only once per step",
             "read them after the last backward, then run again",
         )

@@ -78,10 +78,6 @@ class Course:
         """Tell whether a node may run before another one in its round, with nothing of `between` on the way."""
         return runs_before(self._unit.project, self.function, first, then, between)
 
-    def is_behind_backward(self, node: ast.AST) -> bool:
-        """Tell whether a backward may run before a node, here or in a call; so it may where none does."""
-        return not self.trains or self.may_train(node, ())
-
     def may_train(
         self, node: ast.AST, between: Iterable[ast.AST], besides: ast.AST | None = None
     ) -> bool:
@@ -125,13 +121,25 @@ class Course:
             return not self._through  # those are trainings that are over with their calls
         if not steps:
             return any(self.before(b.node, node) for b in self.backwards)
-        if self.next_steps(node, steps):
-            return self.is_behind_backward(node)
+        if later := self.next_steps(node, steps):
+            return not self.trains or any(self._waits(node, step) for step in later)
         calls = [step.call for step in steps]
         if not self.may_train(node, calls) or not any(self.follows(call, node) for call in calls):
             return False
         paths = steadily(self._unit.project, self.function)
         return leads(paths, self.trains, self._at(node)[-1:], self._all(calls))
+
+    def _waits(self, node: ast.AST, step: Step) -> bool:
+        """Tell whether gradients of a backward may be there at a node that the step behind it has not taken in an earlier round.
+
+        A loop around both that trains nothing steps several optimizers in turn.
+        """
+        here, there = self._at(node)[-1:], self._at(step.call)
+        around = [loop for at in here for loop in self._order.loops_of(at)]
+        in_turn = any(
+            not loop.body.isdisjoint(there) and loop.body.isdisjoint(self.trains) for loop in around
+        )
+        return self.may_train(node, [] if in_turn else [step.call])
 
     def next_steps(self, node: ast.AST, steps: Iterable[Step]) -> list[Step]:
         """Return the steps that may follow a node in its round of what trains, no backward or like step between."""

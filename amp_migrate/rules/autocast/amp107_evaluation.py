@@ -32,6 +32,7 @@ from amp_migrate.autocast.disabled import Disabled
 from amp_migrate.autocast.evaluated.evaluation import runs_in
 from amp_migrate.autocast.evaluated.others import others, trains_aside
 from amp_migrate.autocast.regions import within
+from amp_migrate.autocast.reloads import loads
 from amp_migrate.autocast.slicing.finished import fp32_inputs
 from amp_migrate.availability.dead import is_dead_local
 from amp_migrate.placement.finding.forgotten import is_described
@@ -191,7 +192,7 @@ def _refuse_uncast(context: Context, site: Site, cast: list[Part], seen: list[Re
 
 def _evaluation(context: Context, region: Region) -> Decision:
     enabled = context.casts.enabled(region.function, region.first, training=False)
-    if enabled is None:
+    if enabled is None or loads(context.unit, region):
         return _left_in_fp32(context, region)
     call = context.spelling.autocast(enabled)
     edits = suspended(context, region, call)
@@ -270,7 +271,10 @@ def _left_in_fp32(context: Context, region: Region, callers: Sequence[str] = ())
     if _only_measures(context, region):
         ran = "computes in the type of its input now and computed in fp32 under Apex"
     message = f"this evaluation {ran}: it is not clear in {who} whether AMP is on"
-    if callers:
+    if loads(context.unit, region):
+        message = f"this evaluation {ran}: its statement loads weights, of which a block would keep the copies from before"
+        advice = f"put what it loads into a variable first, and that {cast}"
+    elif callers:
         more = f" and {plural(len(callers) - 1, 'other function')}" if len(callers) > 1 else ""
         message = f"run by {callers[0]}{more}, this evaluation {ran}: it is not clear there whether AMP is on"
         advice = f"put the call there {cast} to run it as before"

@@ -16,7 +16,7 @@ from amp_migrate.autocast.evaluated.inference import (
 )
 from amp_migrate.autocast.evaluated.inside import only_inside
 from amp_migrate.autocast.regions import merged, within
-from amp_migrate.autocast.reloads import reloads
+from amp_migrate.autocast.reloads import reloads, writes
 from amp_migrate.project import CallSite, Function, Project
 from amp_migrate.project.reach import reached_by
 from amp_migrate.protocol.code.program import program_of
@@ -194,7 +194,7 @@ def _runs_without_apex(context: Context, region: Region) -> bool:
 def _calling(context: Context, call: CallSite) -> Region | None:
     """Return the statement of a call as a region; None where autocast cannot stand around it.
 
-    So where weights change in the call, of which autocast would keep the fp16 copies of before.
+    So where weights change in the call or beside it, of which autocast would keep the fp16 copies of before.
     """
     module = call.function.module
     stmt = module.tree.statement(call.call)
@@ -208,5 +208,7 @@ def _calling(context: Context, call: CallSite) -> Region | None:
     for node in ast.walk(stmt):
         callees = unit.project.callees(node) if isinstance(node, ast.Call) else []
         if trains & reached_by(unit.project, node) or any(reloads(unit, f) for f in callees):
+            return None
+        if isinstance(node, ast.Call) and writes(unit, module, node):
             return None
     return Region(module, call.function, stmt, stmt)

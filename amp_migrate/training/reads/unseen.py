@@ -267,14 +267,21 @@ def _hands_over(module: Module, node: ast.expr, seen: set[ast.AST]) -> bool:
     if not isinstance(node, ast.Name):
         return False
     scope = module.scopes.owner(node)
-    values = (
-        [bound_value(module, b) for b in module.scopes.bindings(scope, node.id)] if scope else []
-    )
+    bindings = module.scopes.bindings(scope, node.id) if scope else []
+    values = [bound_value(module, b) for b in bindings if not _is_text(module, b)]
     return any(
         isinstance(value, ast.Call | ast.List | ast.Tuple) and _hands_over(module, value, seen)
         for value in values
         if value is not None
     )
+
+
+def _is_text(module: Module, binding: ast.AST) -> bool:
+    """Tell whether a name of a loop is what a parameter is called: the first of each pair of `named_parameters`."""
+    pair = module.tree.parent(binding)
+    over = bound_value(module, binding)
+    named = isinstance(over, ast.Call) and tail(over) == "named_parameters"
+    return named and isinstance(pair, ast.Tuple) and pair.elts[0] is binding
 
 
 def is_known(call: ast.Call, name: str | None) -> bool:

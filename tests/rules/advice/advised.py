@@ -448,6 +448,32 @@ ADVISED = (
         ),
     ),
     Advised(
+        "refused/weights_shown_between_micro_batches",
+        "read them after the last backward",
+        (
+            (
+                "    for label, weight in net.named_parameters():\n        board.show(label, weight)\n    return",
+                "    return",
+            ),
+            (
+                "        nn.utils.clip_grad_norm_(",
+                "        for label, weight in net.named_parameters():\n            board.show(label, weight)\n"
+                "        nn.utils.clip_grad_norm_(",
+            ),
+        ),
+    ),
+    Advised(
+        "refused/read_before_a_step_that_waits",
+        "read them after the last backward",
+        (
+            ("        history.append(norms(net))\n", ""),
+            (
+                "            optimizer.step()\n",
+                "            history.append(norms(net))\n            optimizer.step()\n",
+            ),
+        ),
+    ),
+    Advised(
         "refused/gradients_between_backwards",
         "read them after the last backward",
         (
