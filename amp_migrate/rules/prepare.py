@@ -36,6 +36,7 @@ from amp_migrate.placement.finding.trains import Trains
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.making.carrying import carry
 from amp_migrate.placement.making.creation import Creation, creations
+from amp_migrate.placement.making.off import trains_apart
 from amp_migrate.placement.steps.early import is_early
 from amp_migrate.placement.steps.passing import behind_tests
 from amp_migrate.placement.steps.shared import shared
@@ -156,6 +157,7 @@ def _unscales(unit: Unit, settings: Settings) -> list[Unscale]:
     unscales = [
         unscale
         for function in _training_functions(unit)
+        if not trains_apart(unit, function)
         for unscale in clipping.plan(unit, function, moving=moving)
     ]
     unscales = left_scaled(unit, unscales, native=not settings.only_fixes)

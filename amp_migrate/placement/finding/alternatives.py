@@ -31,14 +31,23 @@ def is_alternative(unit: Unit, function: Function) -> bool:
     if any(site.function.cls in cls.mro() for site in unit.sites) or not _runs_backward(cls):
         return False
     sites = unit.of(Kind.INITIALIZE, Kind.SCALE_LOSS)
+    mixes = _mixing(unit.project, function)
     return any(
-        _instead(function, a) for a in {site.function.cls for site in sites} if a is not None
+        _instead(function, a, mixes) for a in {site.function.cls for site in sites} if a is not None
     )
 
 
 def is_uncalled(unit: Unit, function: Function) -> bool:
     """Tell whether a method is such a one, and nothing in sight calls it: whoever does need not have the relative."""
     return is_alternative(unit, function) and not unit.project.callers(function)
+
+
+def _mixing(project: Project, function: Function) -> list[Class]:
+    """Return the classes whose objects run a method of a mixin, of which none are made by itself; its own for another class."""
+    cls = function.cls
+    assert cls is not None
+    below = [c for c in cls.subclasses() if runs(c, function)]
+    return below if below and cls not in makers(project) else [cls]
 
 
 def _runs_backward(cls: Class) -> bool:
@@ -50,15 +59,12 @@ def _runs_backward(cls: Class) -> bool:
     )
 
 
-def _instead(function: Function, other: Class) -> bool:
-    """Tell whether the objects of another class of the same base run a method of their own in place of one."""
-    cls = function.cls
+def _instead(function: Function, other: Class, classes: Collection[Class]) -> bool:
+    """Tell whether the objects of another class of the same base as some run a method of their own in place of one."""
     own = other.method(function.name)
-    shared = cls is not None and set(cls.mro()) & set(other.mro())
+    shared = all(set(cls.mro()) & set(other.mro()) for cls in classes)
     below = (other, *other.subclasses())
-    return (
-        bool(shared) and own not in (None, function) and not any(runs(c, function) for c in below)
-    )
+    return shared and own not in (None, function) and not any(runs(c, function) for c in below)
 
 
 def has_alternatives(unit: Unit, cls: Class) -> bool:

@@ -31,7 +31,9 @@ def gather(unit: Unit, scaled: dict[Site, ScaleLoss]) -> None:
     """Fill in the steps and backward passes of a unit."""
     optimizers = Optimizers(unit)
     # What only a wrapper steps is stepped there, whether or not the wrapper looks like an optimizer.
-    found = list(_steps(unit, optimizers)) or list(_steps(unit, optimizers, wrapped=True))
+    found = list(_steps(unit, optimizers))
+    if all(trains_apart(unit, step.function) for step in found):
+        found += _steps(unit, optimizers, wrapped=True)
     other = {s.function for s in found if is_alternative(unit, s.function)}
     if other:
         makers = {site.function.cls for site in unit.of(Kind.INITIALIZE)} - {None}
