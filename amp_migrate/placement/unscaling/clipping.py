@@ -184,10 +184,12 @@ def _unscale(
     if step is None or behind is not None:
         return Unscale(function, first, text, behind=behind, reads=[] if step else found)
     first = _between(unit, step, first, found)
+    first = step.anchor if _of_any_turn(unit, step, first, found) else first
     result = Unscale(function, first, text, asked=beside_native(unit, step, first))
     anchor = step.anchor
     own = text == tree.segment(step.optimizer)
-    if own and isinstance(anchor, ast.For) and not inside(tree, first, anchor):
+    before = first is anchor or not inside(tree, first, anchor)
+    if own and isinstance(anchor, ast.For) and before:
         taken = going_to(tree, first, step.optimizer)
         if defs(anchor.target) & uses(step.optimizer) and taken is None:
             result.loop = f"{tree.segment(anchor.target)} in {tree.segment(anchor.iter)}"
@@ -210,6 +212,20 @@ def _unscale(
         written = {name for use in outside for name in defs(use.statement)}
         refuse_kept(unit, step, first, limit, by_norm=bool(written & uses(question(limit))))
     return result
+
+
+def _of_any_turn(unit: Unit, step: Step, first: ast.stmt, found: list[Use]) -> bool:
+    """Tell whether each turn of a loop that steps optimizers one by one reads gradients that may be another one's.
+
+    They are read by nothing that the loop binds, and all are unscaled in front of it.
+    """
+    loop, tree = step.anchor, step.tree
+    if not isinstance(loop, ast.For) or first is loop or not inside(tree, first, loop):
+        return False
+    if any(inside(tree, b.node, loop) for b in unit.backwards_of(step.function)):
+        return False
+    bound = {name for part in ast.walk(loop) if isinstance(part, ast.stmt) for name in defs(part)}
+    return not any((bound | defs(loop.target)) & uses(use.node) for use in found)
 
 
 def _limit(course: Course, step: Step) -> Fork | None:
