@@ -182,10 +182,8 @@ class Forwards:
             return self.call(module, call) is Forward.NETWORK
         return func.attr in RUNS_FORWARD
 
-    def _called(
-        self, module: Module, func: ast.expr, around: frozenset[ast.Call] = frozenset()
-    ) -> Forward | None:
-        """Tell what calling a value computes: a network, a loss, or a lambda or a partial that holds one, but for those `around` it."""
+    def _called(self, module: Module, func: ast.expr) -> Forward | None:
+        """Tell what calling a value computes: a network, a loss, or a lambda or a partial that holds one."""
         values = self._project.values
         if self.is_network(module, func):
             return Forward.NETWORK
@@ -196,10 +194,8 @@ class Forwards:
         self._asking.add(func)
         found = [self.strength(where, node.body) for where, node in values.written(module, func)]
         for where, made in values.kept_by(module, func):
-            if made in around:
-                continue
-            external, within = self._project.external(where, made.args[0]), around | {made}
-            kept = _external(external) if external else self._called(where, made.args[0], within)
+            external = self._project.external(where, made.args[0])
+            kept = _external(external) if external else self._called(where, made.args[0])
             found.append(self._by_name(where, made.args[0]) if kept is None else kept)
         self._asking.remove(func)
         return max(found, default=None)

@@ -10,7 +10,6 @@ from functools import cached_property
 from amp_migrate.facts.paths import all_given, looked_up, tail
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import (
-    HAND_OUT_PARAMETERS,
     KEEPS_PARAMETERS,
     LEAVE_GRADIENTS_ALONE,
     LEAVE_HOLDERS_ALONE,
@@ -23,12 +22,13 @@ from amp_migrate.training.beliefs import (
     gives_tensor,
     reduces,
 )
-from amp_migrate.training.bindings import bases, bound_value
+from amp_migrate.training.bindings import bases
 from amp_migrate.training.objects import Objects
 from amp_migrate.training.origins.constants import is_collection
 from amp_migrate.training.origins.losses import Losses
 from amp_migrate.training.reads.fresh import Fresh
 from amp_migrate.training.reads.keepers import Keepers
+from amp_migrate.training.reads.variables import hands_over
 from amp_migrate.training.steppers import makes_schedule
 from amp_migrate.values.objects import Made, Written
 from amp_migrate.values.values import Near
@@ -36,7 +36,6 @@ from amp_migrate.values.values import Near
 _LEAVES_GRADIENTS = KEEPS_PARAMETERS | LOADS_PARAMETERS | METHODS_WITHOUT_CASTS
 _REPORTS = LEAVE_GRADIENTS_ALONE - {"torch"}
 _PLAIN_BASES = frozenset({"Generic", "NamedTuple", "Protocol", "object"})
-_COLLECTS = frozenset({"chain", "filter", "list", "reversed", "set", "sorted", "tuple"})
 
 
 class Unseen:
@@ -243,45 +242,6 @@ def _is_inherited(function: Function, call: ast.Call) -> bool:
 
 def _leaves_alone(name: str) -> bool:
     return name.partition(".")[0] in LEAVE_HOLDERS_ALONE or name.rpartition(".")[2] in LOGS_RATES
-
-
-def hands_over(module: Module, node: ast.expr) -> bool:
-    """Tell whether an expression is the parameters of a network, or a collection of them."""
-    return _hands_over(module, node, set())
-
-
-def _hands_over(module: Module, node: ast.expr, seen: set[ast.AST]) -> bool:
-    if node in seen:
-        return False
-    seen.add(node)
-    if isinstance(node, ast.Call):
-        if isinstance(node.func, ast.Attribute) and node.func.attr in HAND_OUT_PARAMETERS:
-            return not node.args
-        named = node.func.attr if isinstance(node.func, ast.Attribute) else None
-        named = node.func.id if isinstance(node.func, ast.Name) else named
-        return named in _COLLECTS and any(_hands_over(module, a, seen) for a in node.args)
-    if isinstance(node, ast.List | ast.Tuple):
-        return any(_hands_over(module, item, seen) for item in node.elts)
-    if isinstance(node, ast.Starred):
-        return _hands_over(module, node.value, seen)
-    if not isinstance(node, ast.Name):
-        return False
-    scope = module.scopes.owner(node)
-    bindings = module.scopes.bindings(scope, node.id) if scope else []
-    values = [bound_value(module, b) for b in bindings if not _is_text(module, b)]
-    return any(
-        isinstance(value, ast.Call | ast.List | ast.Tuple) and _hands_over(module, value, seen)
-        for value in values
-        if value is not None
-    )
-
-
-def _is_text(module: Module, binding: ast.AST) -> bool:
-    """Tell whether a name of a loop is what a parameter is called: the first of each pair of `named_parameters`."""
-    pair = module.tree.parent(binding)
-    over = bound_value(module, binding)
-    named = isinstance(over, ast.Call) and tail(over) == "named_parameters"
-    return named and isinstance(pair, ast.Tuple) and pair.elts[0] is binding
 
 
 def is_known(call: ast.Call, name: str | None) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from amp_migrate.facts.paths import tail
 from amp_migrate.project import Module
+from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS
 from amp_migrate.training.bindings import bound_value
 
 _KEEPS = frozenset(
@@ -16,6 +17,8 @@ _GO_THROUGH = frozenset({"enumerate", "iter", "list", "reversed", "tuple", "zip"
 _GIVE_ITEMS = frozenset(
     {"children", "items", "modules", "named_children", "named_modules", "values"}
 )
+
+_COLLECTS = frozenset({"chain", "filter", "list", "reversed", "set", "sorted", "tuple"})
 
 
 def given_to(module: Module, binding: ast.AST) -> ast.expr | None:
@@ -70,3 +73,42 @@ def _out_of(module: Module, node: ast.expr | None, seen: set[ast.AST]) -> Iterat
             yield from _out_of(module, given, seen)
     else:
         yield None
+
+
+def hands_over(module: Module, node: ast.expr) -> bool:
+    """Tell whether an expression is the parameters of a network, or a collection of them."""
+    return _hands_over(module, node, set())
+
+
+def _hands_over(module: Module, node: ast.expr, seen: set[ast.AST]) -> bool:
+    if node in seen:
+        return False
+    seen.add(node)
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute) and node.func.attr in HAND_OUT_PARAMETERS:
+            return not node.args
+        named = node.func.attr if isinstance(node.func, ast.Attribute) else None
+        named = node.func.id if isinstance(node.func, ast.Name) else named
+        return named in _COLLECTS and any(_hands_over(module, a, seen) for a in node.args)
+    if isinstance(node, ast.List | ast.Tuple):
+        return any(_hands_over(module, item, seen) for item in node.elts)
+    if isinstance(node, ast.Starred):
+        return _hands_over(module, node.value, seen)
+    if not isinstance(node, ast.Name):
+        return False
+    scope = module.scopes.owner(node)
+    bindings = module.scopes.bindings(scope, node.id) if scope else []
+    values = [bound_value(module, b) for b in bindings if not _is_text(module, b)]
+    return any(
+        isinstance(value, ast.Call | ast.List | ast.Tuple) and _hands_over(module, value, seen)
+        for value in values
+        if value is not None
+    )
+
+
+def _is_text(module: Module, binding: ast.AST) -> bool:
+    """Tell whether a name of a loop is what a parameter is called: the first of each pair of `named_parameters`."""
+    pair = module.tree.parent(binding)
+    over = bound_value(module, binding)
+    named = isinstance(over, ast.Call) and tail(over) == "named_parameters"
+    return named and isinstance(pair, ast.Tuple) and pair.elts[0] is binding
