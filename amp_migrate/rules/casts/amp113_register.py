@@ -158,7 +158,7 @@ def _written(context: FileContext, helpers: dict[Helper, Site]) -> Iterator[Deci
     """Write the decorators before the first top-level statement that needs one."""
     if not helpers:
         return
-    edits: list[Edit] = [AddImport("import functools"), AddImport("import torch")]
+    edits: list[Edit] = [AddImport("import functools")]
     for helper in helpers:
         text = helper.text(context.spelling)
         edits.append(above(context.module, helpers.values(), text, helper.name))

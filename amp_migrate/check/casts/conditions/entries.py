@@ -10,6 +10,7 @@ from amp_migrate.check.apex.facts import Facts
 from amp_migrate.check.apex.initialized import initialized
 from amp_migrate.check.casts.casting import Casting
 from amp_migrate.check.casts.conditions.joined import apart, does_nothing, joined
+from amp_migrate.check.casts.conditions.objects_of import may_come_to
 from amp_migrate.check.casts.differing import scales
 from amp_migrate.check.events.sides import Side, key
 from amp_migrate.flow.assumption import Assumption
@@ -73,9 +74,10 @@ class Entries:
     def _scaling(self) -> list[Function]:
         """The functions that nothing calls, that initialize nothing and that may come to a loss which Apex scales."""
         project = self._old.project
-        scaling = upwards(project, *(f for f in project.functions() if scales(self._old, f)))
-        scaling -= upwards(project, *(item.function for item in self._every))
-        return [f for f in scaling if f.node is not None and not project.callers(f)]
+        known = {f for f in project.functions() if scales(self._old, f)}
+        found = upwards(project, *known) - upwards(project, *(i.function for i in self._every))
+        begin = [f for f in found if f.node is not None and not project.callers(f)]
+        return [f for f in begin if may_come_to(project, f, known)]
 
     def _going_on(self, item: Initialize, known: Assumption, facts: Facts) -> list[Function]:
         """Return the programs that go on where an initialize is left out: none that scales a loss by Apex then, which raises."""
