@@ -223,7 +223,7 @@ LEAVE_HOLDERS_ALONE = (
     | PACKAGES_WITHOUT_CASTS
     | frozenset(
         {
-            "abc", "absl", "apex", "attr", "attrs", "contextlib", "dataclasses", "easydict", "enum", "functools", "inspect", "joblib",
+            "abc", "absl", "accelerate", "apex", "attr", "attrs", "contextlib", "dataclasses", "easydict", "enum", "functools", "inspect", "joblib",
             "operator", "pprint", "tempfile", "tensorboard", "textwrap", "torch_xla", "traceback", "types",
             "weakref",
         }

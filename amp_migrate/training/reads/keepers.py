@@ -40,6 +40,17 @@ class Keepers:
             if other is not call and groups & held:
                 yield where, other
 
+    @cached_property
+    def stepped(self) -> frozenset[int]:
+        """The numbers of the optimizers that something in sight steps: of all others, whoever steps them has the gradients too."""
+        calls = self._objects.method_calls.get("step", ())
+        asked = [
+            (module, part) for module, call in calls for part in (*_receiver(call), *call.args)
+        ]
+        held = [self._objects.groups(module, part) for module, part in asked]
+        every = frozenset().union(*held)
+        return frozenset(o.number for o in self._objects.optimizers if o.groups & every)
+
     def _is_known(self, groups: frozenset[int]) -> bool:
         """Tell whether an object is an optimizer, a network of one, or a GradScaler."""
         if any(groups & scaler.groups for scaler in self._objects.scalers):
@@ -67,3 +78,7 @@ class Keepers:
             and self._project.external(module, call.func) is None
             and not self._leaves_alone(module, call)
         )
+
+
+def _receiver(call: ast.Call) -> tuple[ast.expr, ...]:
+    return (call.func.value,) if isinstance(call.func, ast.Attribute) else ()

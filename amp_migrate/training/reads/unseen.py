@@ -81,7 +81,7 @@ class Unseen:
             found |= held if held and not self._fresh.is_new(function, given) else set()
         for where, handing in self._keepers.given(module, call) if name is None else ():
             for given in _arguments(handing):
-                found |= self._held(where, given, itself=True)
+                found |= self._held(where, given, itself=True) & self._keepers.stepped
         return found
 
     def _held(self, module: Module, given: ast.expr, *, itself: bool) -> set[int]:
