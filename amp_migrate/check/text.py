@@ -101,8 +101,10 @@ def _new_message(before: str, after: str, path: str) -> str | None:
         new.subtract(_messages(before, path, hidden=True))
     except SyntaxError as error:
         return f"does not parse: {error.msg} (line {error.lineno} of the result)"
-    gone = _bound(ast.parse(before)) - _bound(ast.parse(after))
-    for name in sorted(_asked_by_name(ast.parse(after)) & gone):
+    written = ast.parse(after)
+    asked = _asked_by_name(written)
+    gone = _bound(ast.parse(before)) - _bound(written) if asked else set[str]()
+    for name in sorted(asked & gone):
         return f"looks for '{name}' by its name, which nothing binds any more"
     for name in _OURS & (_starred(after, path) - _starred(before, path)):
         return _REASONS["UndefinedName"].format(name)

@@ -26,7 +26,7 @@ class Inside(enum.Enum):
 
 _CUSTOM = {Inside.FORWARD: "custom_fwd", Inside.BACKWARD: "custom_bwd"}
 _COMPOSED = {"multi_head_attention_forward", "scaled_dot_product_attention"}
-_TORCH = ("torch", "torch.nn.functional", "torch.Tensor")
+TORCH = ("torch", "torch.nn.functional", "torch.Tensor")
 _TEXT = '''\
 def {name}(function):
     """Give a {noun} its {old} tensors in {new} while autocast is on."""
@@ -131,7 +131,7 @@ def member_inside(project: Project, module: Module, owner: ast.expr, name: str) 
 
 def of_torch(owner: str, name: str) -> Inside | None:
     """Tell what a function of a library runs, by its dotted name; None where that cannot be seen."""
-    return Inside.KERNEL if owner in _TORCH and name not in _COMPOSED else None
+    return Inside.KERNEL if owner in TORCH and name not in _COMPOSED else None
 
 
 def is_of_autograd(function: Function) -> bool:

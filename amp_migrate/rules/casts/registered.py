@@ -10,7 +10,7 @@ from amp_migrate.apex.sites import Site
 from amp_migrate.facts.constants import string
 from amp_migrate.facts.paths import path
 from amp_migrate.project import Project
-from amp_migrate.rules.casts.cast_helper import Inside, member_inside, of_torch
+from amp_migrate.rules.casts.cast_helper import TORCH, Inside, member_inside, of_torch
 
 NATIVE = {
     "register_half_function": {"einsum", "bmm", "matmul", "mm", "baddbmm", "addmm", "linear", "conv1d", "conv2d", "conv3d", "prelu"},
@@ -18,7 +18,6 @@ NATIVE = {
     "register_promote_function": {"bilinear", "cat", "stack", "addcdiv", "addcmul", "atan2", "cross", "dot"},
 }  # fmt: skip
 RUN_WIDE = frozenset(NATIVE["register_float_function"])
-_TORCH = ("torch", "torch.nn.functional", "torch.Tensor")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,4 +51,4 @@ def is_native(site: Site, registered: Registered) -> bool:
     """Tell whether native autocast casts the arguments of a function in the same way by itself."""
     known = registered.name in NATIVE.get(registered.verb, set())
     alone = isinstance(site.module.tree.parent(site.node), ast.Expr)
-    return known and registered.place in _TORCH and alone
+    return known and registered.place in TORCH and alone
