@@ -18,6 +18,8 @@ from typing import Any
 import torch
 
 APEX_GROWTH_INTERVAL = 2000
+# A scale that stays: float32 rounds the product back to the scale; GradScaler wants a factor below 1.
+_STATIC = {"backoff_factor": 1 - 2**-30, "growth_interval": 2**31 - 1}
 _SCALER_MODULE = "apex.amp.scaler"
 _UNREADABLE = (
     *(pickle.UnpicklingError, RuntimeError, EOFError, OSError, AttributeError, ImportError),
@@ -38,19 +40,45 @@ LossScaler.__module__ = _SCALER_MODULE
 
 @dataclass(frozen=True, slots=True)
 class LossScale:
-    """What Apex keeps of one loss scaler: its scale, and the steps since an overflow."""
+    """What Apex keeps of one loss scaler: its scale, and the steps since an overflow.
+
+    Only an FP16_Optimizer also keeps how its scale changes; amp goes by what the program asks for.
+    """
 
     scale: float
     unskipped: int
+    static: bool = False
+    growth_interval: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What Apex took from the program, and a GradScaler takes from its state.
+
+    `micro_batches` is the number of backward passes per optimizer step: Apex counts the former, a GradScaler the
+    latter, and so `growth_interval`, which is in backward passes, is divided by it. A `static` scale never changes.
+    """
+
+    static: bool = False
+    growth_interval: int = APEX_GROWTH_INTERVAL
+    micro_batches: int = 1
+
+
+DEFAULTS = Settings()
 
 
 def convert(
-    old: Path, new: Path, key: str, new_key: str, *, micro_batches: int = 1, pickles: bool = False
+    old: Path,
+    new: Path,
+    key: str,
+    new_key: str,
+    *,
+    settings: Settings = DEFAULTS,
+    pickles: bool = False,
 ) -> str:
     """Write `new` as `old` with the Apex state at `key` as GradScaler state at `new_key`.
 
-    `micro_batches` is the number of backward passes per optimizer step: Apex counts the former,
-    a GradScaler the latter. Only tensors and plain data are loaded unless `pickles`. Return a
+    Only tensors and plain data are loaded unless `pickles`. Return a
     sentence that says what was done. A state that is None, as without AMP, stays None. Raises `ConversionError`.
     """
     checkpoint = _load(old, pickles)
@@ -60,7 +88,7 @@ def convert(
     key, scales = (key, []) if without else _loss_scales(old, checkpoint, key)
     if new_key in checkpoint and new_key != key:
         raise ConversionError(f"{old}: has {new_key!r} already")
-    state = None if without else scaler_state(scales, micro_batches)
+    state = None if without else scaler_state(scales, settings)
     if _holds_scaler(checkpoint[key]):
         converted = {**_without_objects(checkpoint), new_key: state}
     else:
@@ -70,7 +98,7 @@ def convert(
     return f"{new}: {_said(scales, state)} at {new_key!r}, from {key!r}"
 
 
-def scaler_state(scales: list[LossScale], micro_batches: int = 1) -> dict[str, Any]:
+def scaler_state(scales: list[LossScale], settings: Settings = DEFAULTS) -> dict[str, Any]:
     """Return the GradScaler state that goes on where Apex stopped.
 
     Of several loss scales the smallest is taken. A count that Apex let run past its interval (it
@@ -80,15 +108,18 @@ def scaler_state(scales: list[LossScale], micro_batches: int = 1) -> dict[str, A
     if not scales:
         return {}
     least = min(scales, key=lambda item: (item.scale, item.unskipped))
-    interval = max(1, APEX_GROWTH_INTERVAL // micro_batches)
-    tracker = least.unskipped % APEX_GROWTH_INTERVAL // micro_batches
-    return {
+    passes = least.growth_interval or settings.growth_interval
+    micro_batches = settings.micro_batches
+    interval = max(1, passes // micro_batches)
+    tracker = least.unskipped % passes // micro_batches
+    state = {
         "scale": least.scale,
         "growth_factor": 2.0,
         "backoff_factor": 0.5,
         "growth_interval": interval,
         "_growth_tracker": min(tracker, interval - 1),
     }
+    return {**state, **_STATIC} if settings.static or least.static else state
 
 
 def _loss_scales(old: Path, checkpoint: dict[Any, Any], key: str) -> tuple[str, list[LossScale]]:
@@ -121,7 +152,8 @@ def _loss_scale(old: Path, entry: Mapping[str, Any]) -> LossScale:
         raise ConversionError(f"{old}: a loss scaler without scale or count: {dict(entry)}")
     if not (math.isfinite(float(scale)) and float(scale) > 0):
         raise ConversionError(f"{old}: the loss scale is {float(scale)}")
-    return LossScale(float(scale), int(unskipped))
+    static, interval = entry.get("dynamic") is False, entry.get("_scale_seq_len")
+    return LossScale(float(scale), int(unskipped), static, interval)
 
 
 def _holds_scaler(value: object) -> bool:
@@ -209,4 +241,6 @@ def _said(scales: list[LossScale], state: dict[str, Any] | None) -> str:
     if not scales:
         return "the empty state of a disabled GradScaler"
     several = f" (the smallest of {len(scales)})" if len(scales) > 1 else ""
+    if state["growth_interval"] == _STATIC["growth_interval"]:
+        return f"static loss scale {state['scale']:g}{several}"
     return f"loss scale {state['scale']:g}{several}, growth count {state['_growth_tracker']}"

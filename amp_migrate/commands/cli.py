@@ -204,6 +204,8 @@ def explain(code: str | None) -> None:
 @click.option("--key", default="amp", show_default=True, help="Where the Apex state is.")
 @click.option("--new-key", default="scaler", show_default=True, help="Where the new state goes.")
 @click.option("--micro-batches", type=click.IntRange(1), default=1, show_default=True)
+@click.option("--static", is_flag=True, help="The loss scale never changes.")
+@click.option("--growth-interval", type=click.IntRange(1), default=2000, show_default=True)
 @click.option("--allow-pickle", is_flag=True, help="Load objects too; only for files you trust.")
 @click.option("--force", is_flag=True, help="Overwrite NEW where it exists.")
 def convert_checkpoint(
@@ -212,21 +214,26 @@ def convert_checkpoint(
     key: str,
     new_key: str,
     micro_batches: int,
+    static: bool,
+    growth_interval: int,
     allow_pickle: bool,
     force: bool,
 ) -> None:
     """Write a checkpoint with the Apex amp state as the state of one GradScaler.
 
-    --micro-batches is the number of backward passes per optimizer step.
+    --micro-batches is the number of backward passes per optimizer step. A GradScaler takes from its
+    state how its scale changes, which is not in that of Apex: --static for a loss_scale= that is a number,
+    --growth-interval for a _scale_seq_len, in backward passes.
     """
     if new.exists() and not force:
         raise Failure(f"{new}: exists already; --force overwrites it")
     try:
-        from amp_migrate.checkpoint import ConversionError, convert
+        from amp_migrate.checkpoint import ConversionError, Settings, convert
     except ModuleNotFoundError as error:
         raise Failure(f"convert-checkpoint needs {error.name}: {_installing()}") from error
     try:
-        done = convert(old, new, key, new_key, micro_batches=micro_batches, pickles=allow_pickle)
+        settings = Settings(static, growth_interval, micro_batches)
+        done = convert(old, new, key, new_key, settings=settings, pickles=allow_pickle)
     except ConversionError as error:
         raise Failure(str(error)) from error
     click.echo(done, err=True)

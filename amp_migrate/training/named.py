@@ -208,7 +208,10 @@ def sets_scale(call: ast.Call) -> ast.expr | None:
     if func.attr == "update":
         return given[0]
     state = given[0] if func.attr == "load_state_dict" else None
-    if not isinstance(state, ast.Dict):
-        return None
+    return scale_in(state) if isinstance(state, ast.Dict) else None
+
+
+def scale_in(state: ast.Dict) -> ast.expr | None:
+    """Return the loss scale that the state of a GradScaler is written with."""
     entries = zip(state.keys, state.values, strict=True)
     return next((v for k, v in entries if isinstance(k, ast.Constant) and k.value == "scale"), None)

@@ -13,7 +13,7 @@ import pytest
 import torch
 from click.testing import CliRunner
 
-from amp_migrate.checkpoint import ConversionError, LossScale, convert, scaler_state
+from amp_migrate.checkpoint import ConversionError, LossScale, Settings, convert, scaler_state
 from amp_migrate.commands.cli import main
 
 
@@ -50,7 +50,7 @@ def converted(old: Path, **options: Any) -> Any:
 def test_state_of_the_scaler(
     scales: list[LossScale], micro_batches: int, scale: float, interval: int, tracker: int
 ) -> None:
-    state = scaler_state(scales, micro_batches)
+    state = scaler_state(scales, Settings(micro_batches=micro_batches))
 
     assert state["scale"] == scale
     assert (state["growth_interval"], state["_growth_tracker"]) == (interval, tracker)
@@ -61,7 +61,8 @@ def test_state_of_the_scaler(
 def test_scale_grows_within_one_interval(unskipped: int, micro_batches: int) -> None:
     """A count that never meets the interval would keep the scale where it is for ever."""
     scaler = torch.amp.GradScaler("cpu")
-    scaler.load_state_dict(scaler_state([LossScale(1024.0, unskipped)], micro_batches))
+    settings = Settings(micro_batches=micro_batches)
+    scaler.load_state_dict(scaler_state([LossScale(1024.0, unskipped)], settings))
     weight = torch.nn.Parameter(torch.ones(1))
     optimizer = torch.optim.SGD([weight], lr=0.0)
     steps = 0
@@ -75,6 +76,29 @@ def test_scale_grows_within_one_interval(unskipped: int, micro_batches: int) -> 
     assert scaler.get_scale() == 2048.0
     expected = 2000 // micro_batches - unskipped % 2000 // micro_batches
     assert steps == max(1, expected)
+
+
+def test_static_scale_stays_through_growth_and_overflow() -> None:
+    scaler = torch.amp.GradScaler("cpu")
+    scaler.load_state_dict(scaler_state([LossScale(384.0, 4321)], Settings(static=True)))
+    weight = torch.nn.Parameter(torch.ones(1))
+    optimizer = torch.optim.SGD([weight], lr=0.0)
+    for step in range(2100):
+        optimizer.zero_grad()
+        scaler.scale(weight.sum() * (float("inf") if step % 400 == 7 else 1.0)).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+    assert scaler.get_scale() == 384.0
+
+
+@pytest.mark.parametrize(("micro_batches", "interval", "tracker"), [(1, 300, 65), (4, 75, 16)])
+def test_growth_interval_of_the_program(micro_batches: int, interval: int, tracker: int) -> None:
+    settings = Settings(growth_interval=300, micro_batches=micro_batches)
+
+    state = scaler_state([LossScale(1024.0, 965)], settings)
+
+    assert (state["growth_interval"], state["_growth_tracker"]) == (interval, tracker)
 
 
 def test_new_key_takes_the_place_of_the_old_and_the_rest_stays(tmp_path: Path) -> None:
@@ -121,9 +145,8 @@ def test_disabled_amp_becomes_a_disabled_scaler(tmp_path: Path) -> None:
     assert new["scaler"] == {}
 
 
-@pytest.fixture
-def pickled_scaler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A checkpoint of FP16_Optimizer, written while an Apex was installed."""
+def pickled(folder: Path, monkeypatch: pytest.MonkeyPatch, **kept: object) -> Path:
+    """Return a checkpoint of FP16_Optimizer, written while an Apex was installed."""
 
     class LossScaler:
         pass
@@ -132,12 +155,32 @@ def pickled_scaler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     modules = {name: ModuleType(name) for name in ("apex", "apex.amp", "apex.amp.scaler")}
     vars(modules["apex.amp.scaler"])["LossScaler"] = LossScaler
     scaler = LossScaler()
-    vars(scaler).update(_loss_scale=512.0, _unskipped=4, dynamic=True)
+    vars(scaler).update(_loss_scale=512.0, _unskipped=4, **kept)
     optimizer = {"loss_scaler": scaler, "overflow": False, "optimizer_state_dict": {"state": {}}}
     with monkeypatch.context() as patch:
         for name, module in modules.items():
             patch.setitem(sys.modules, name, module)
-        return saved(tmp_path, optimizer=optimizer, model=torch.ones(2))
+        return saved(folder, optimizer=optimizer, model=torch.ones(2))
+
+
+@pytest.fixture
+def pickled_scaler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return pickled(tmp_path, monkeypatch, dynamic=True)
+
+
+@pytest.mark.parametrize(
+    ("kept", "interval"),
+    [
+        ({"dynamic": False, "_scale_seq_len": 2000}, 2**31 - 1),
+        ({"dynamic": True, "_scale_seq_len": 500}, 500),
+    ],
+)
+def test_pickled_loss_scaler_says_how_its_scale_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: dict[str, Any], interval: int
+) -> None:
+    new = converted(pickled(tmp_path, monkeypatch, **kept), key="optimizer")
+
+    assert new["scaler"]["growth_interval"] == interval
 
 
 @pytest.mark.parametrize("pickles", [False, True])
@@ -216,6 +259,15 @@ def test_command_says_what_it_did(tmp_path: Path) -> None:
     expected = "loss scale 64 (the smallest of 2), growth count 4 at 'grad_scaler', from 'state'\n"
     assert done.stderr == f"{new}: {expected}"
     assert torch.load(new, weights_only=True)["grad_scaler"]["growth_interval"] == 1000
+
+
+def test_command_keeps_a_static_scale(tmp_path: Path) -> None:
+    old, new = saved(tmp_path, amp=apex_state((128.0, 9))), tmp_path / "new.pt"
+
+    done = CliRunner().invoke(main, ["convert-checkpoint", "--static", str(old), str(new)])
+
+    assert done.stderr == f"{new}: static loss scale 128 at 'scaler', from 'amp'\n"
+    assert torch.load(new, weights_only=True)["scaler"]["growth_interval"] == 2**31 - 1
 
 
 class Unusual:

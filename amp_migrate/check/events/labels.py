@@ -20,7 +20,7 @@ from amp_migrate.training.beliefs import APEX_STATE, PARAMETERS, READS_GRADIENTS
 from amp_migrate.training.contexts import scales_loss, scaling_calls
 from amp_migrate.training.events import Kind
 from amp_migrate.training.gradients.magnitude import unscaled
-from amp_migrate.training.named import sets_scale
+from amp_migrate.training.named import scale_in, sets_scale
 from amp_migrate.training.steps import runs_backward
 
 
@@ -121,10 +121,9 @@ class Labels:
         return not any(_steps_unseen(project, r) for r in ran)
 
     def _is_in_scale(self, function: Function, call: ast.Call) -> bool:
-        """Tell whether a call gives the rest of the state in which another loss scale is set."""
+        """Tell whether a call gives the rest of a state in which another loss scale is set."""
         up = function.module.tree.parent(call)
-        outer = function.module.tree.parent(up) if isinstance(up, ast.Dict) else None
-        return isinstance(outer, ast.Call) and sets_scale(outer) is not None
+        return isinstance(up, ast.Dict) and scale_in(up) is not None
 
     def _of_function(self, function: Function, call: ast.Call) -> Label | None:
         """Return what a function of Apex does that is called by a name of its own."""

@@ -41,7 +41,7 @@ def scaler_made(context: Context, site: Site, creation: Creation, target: str) -
     scale = ["init_scale=" + options.init_scale] if options.init_scale is not None else []
     if options.growth_interval is not None:
         scale.append("growth_interval=" + options.growth_interval)
-    if options.stays or (options.pinned is not None and not updates_alike(context)):
+    if _stays(context, options):
         scale += _STAYS  # no `update` can keep it
     dynamic = f"{target} = {context.spelling.scaler([*scale, *enabled])}"
     column = _column(site.module.tree, creation.top)
@@ -50,6 +50,20 @@ def scaler_made(context: Context, site: Site, creation: Creation, target: str) -
         return _fitted(dynamic, column, site)
     dynamic = textwrap.indent(_fitted(dynamic, column + len(_UNIT), site), _UNIT)
     return _at_run_time(context, chosen, creation, target, dynamic, enabled)
+
+
+def may_stay(context: Context) -> bool:
+    """Tell whether some GradScaler is made with a scale that its own settings keep as it is."""
+    made = ((context.unit.options[site], made) for site, made in context.creations.items())
+    return any(
+        _stays(context, options)
+        or (options.chosen_scale is not None and made.scales.value is not False)
+        for options, made in made
+    )
+
+
+def _stays(context: Context, options: Options) -> bool:
+    return options.stays or (options.pinned is not None and not updates_alike(context))
 
 
 def updates_alike(context: Context) -> bool:

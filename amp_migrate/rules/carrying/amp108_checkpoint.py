@@ -16,7 +16,9 @@ way that cannot be followed.
     checkpoint = {'model': model.state_dict(), 'scaler': scaler.state_dict()}
 
 ## Safety
-Faithful for new checkpoints. Those written under Apex are converted by `amp-migrate convert-checkpoint`.
+Faithful for new checkpoints. Those written under Apex are converted by `amp-migrate convert-checkpoint`, with
+`--static` where the loss scale is a number: a GradScaler takes from a checkpoint how its scale changes as well, where
+Apex went by what the program asked for.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ from amp_migrate.plan.model import (
     Status,
 )
 from amp_migrate.rules.base import Context, Rule, Safety, decision
-from amp_migrate.rules.carrying.resume import conversion
+from amp_migrate.rules.carrying.resume import command, conversion, static
 from amp_migrate.rules.carrying.state_keys import StateKeys, keyword_of, native_key, state_keys
 from amp_migrate.rules.carrying.state_read import StateRead, state_reads
 from amp_migrate.scaler.routes.carriers import Passed
@@ -60,15 +62,16 @@ def decide(context: Context) -> Iterator[Decision]:
     sites = [site for site in sites if site not in direct]
     keys = state_keys(context.unit.project, sites)
     renamed: set[ast.AST] = set()
+    converted = _conversions(context, sites, keys)
     for site in sites:
-        yield _site(context, site, keys, renamed)
+        yield _site(context, site, keys, renamed, converted.get(site))
     for module, node in keys.others if not keys.kept else ():
         if not context.is_gone(node) and module.path not in context.unit.home.beside.leaving:
             key = native_key(module.tree.segment(node))
             edit = ReplaceExpression(module.tree.span(node), key)
             message = f"the state of the GradScaler is read by {key} too"
             yield decision(RULE, Status.ROUTINE, module, node, message, [edit])
-    yield from _old_checkpoints(context, keys)
+    yield from _old_checkpoints(context, keys, converted)
 
 
 def _reads(context: Context, reads: list[StateRead]) -> Iterator[Decision]:
@@ -96,19 +99,39 @@ def _reads(context: Context, reads: list[StateRead]) -> Iterator[Decision]:
         yield decision(RULE, status, read.module, read.node, f"becomes `{text}`", [edit])
 
 
-def _old_checkpoints(context: Context, keys: StateKeys) -> Iterator[Decision]:
+def _conversions(context: Context, sites: list[Site], found: StateKeys) -> dict[Site, Insert]:
+    """Return the statements before calls that load, which convert what Apex wrote."""
+    converted: dict[Site, Insert] = {}
+    if found.kept or not context.settings.resume_compat:
+        return converted
+    for site in sites:
+        keys = found.own[site] if site.kind is Kind.LOAD_STATE_DICT else []
+        if keys and not is_described(site):
+            insert = conversion(context, site, keys, native_key(site.module.tree.segment(keys[0])))
+            if insert is not None:
+                converted[site] = insert
+    return converted
+
+
+def _old_checkpoints(
+    context: Context, keys: StateKeys, converted: dict[Site, Insert]
+) -> Iterator[Decision]:
     loads = list(context.unit.of(Kind.LOAD_STATE_DICT))
     loads = [site for site in loads if not (is_described(site) or _is_own(context, site))]
     loads += [
         passed.site for passed in context.unit.home.carriers.passed if _loads(context, passed)
     ]
-    if loads and (keys.kept or not context.settings.resume_compat):
-        site = loads[0]
+    unread = [site for site in loads if site not in converted]
+    if unread:
+        site = unread[0]
         message = "checkpoints written under Apex hold the old `amp` state, which a GradScaler cannot load"
-        advice = "convert them once: amp-migrate convert-checkpoint old.pt new.pt (or use --resume-compat)"
+        advice = f"convert them once: {command(context, 'amp' if keys.kept else '')}"
         if keys.kept:
             message += "; the key stays, as not all that is saved and loaded can be followed"
-            advice = "convert them once: amp-migrate convert-checkpoint --new-key amp old.pt new.pt"
+        elif not context.settings.resume_compat:
+            advice += " (or use --resume-compat)"
+        if known := static(context):
+            advice += f", {known}"
         yield decision(RULE, Status.NOTE, site.module, site.node, message, advice=advice)
 
 
@@ -138,14 +161,17 @@ def _loads(context: Context, passed: Passed) -> bool:
     )
 
 
-def _site(context: Context, site: Site, found: StateKeys, renamed: set[ast.AST]) -> Decision:
+def _site(
+    context: Context, site: Site, found: StateKeys, renamed: set[ast.AST], converted: Insert | None
+) -> Decision:
     scaler = context.scaler(site.function, site.node)
     name = "state_dict" if site.kind is Kind.STATE_DICT else "load_state_dict"
     edits: list[Edit] = [_call(context, site, scaler, name)]
     if is_described(site) and site.kind is Kind.LOAD_STATE_DICT:
         edits = _behind(site, scaler, found)
     elif not found.kept:
-        edits += _renames(context, site, found.own[site], renamed)
+        edits += _renames(site, found.own[site], renamed)
+        edits += [converted] if converted is not None else []
     return decision(
         RULE, Status.MIGRATED, site.module, site.node, f"becomes `{scaler}.{name}`", edits
     )
@@ -162,17 +188,11 @@ def _behind(site: Site, scaler: str, found: StateKeys) -> list[Edit]:
     return [Insert(tree.span(before), text, after=True), Drop(tree.span(site.statement))]
 
 
-def _renames(
-    context: Context, site: Site, keys: list[ast.Constant], renamed: set[ast.AST]
-) -> Iterator[Edit]:
+def _renames(site: Site, keys: list[ast.Constant], renamed: set[ast.AST]) -> Iterator[Edit]:
     tree = site.module.tree
     keyword, call = keyword_of(site)
     if keyword and call is not None:
         yield RenameKeyword(tree.span(call), keyword, native_key(keyword))
-    if context.settings.resume_compat and site.kind is Kind.LOAD_STATE_DICT and keys:
-        converted = conversion(site, keys, native_key(tree.segment(keys[0])))
-        if converted is not None:
-            yield converted
     for node in keys:
         if node not in renamed:
             renamed.add(node)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from types import MethodType, ModuleType
 from typing import Any
 
-from amp_migrate.equivalence.capture.amp.native import DEFAULT_GROWTH_INTERVAL, power_of_two
+from amp_migrate.equivalence.capture.amp.native import power_of_two, sooner
 from amp_migrate.equivalence.capture.config import CaptureConfig
 from amp_migrate.equivalence.capture.events.backward import Backward
 from amp_migrate.equivalence.capture.events.steps import Steps
@@ -41,6 +41,7 @@ class ApexSide:
         self.steps = steps
         self._watchers: dict[int, Any] = {}
         self._begun: dict[int, Any] = {}
+        self._growing: set[type] = set()
 
     def attach(self, amp: ModuleType) -> None:
         """Start following `amp` (the module apex.amp)."""
@@ -84,11 +85,22 @@ class ApexSide:
         }
 
     def _grow_sooner(self, state: Any) -> None:
+        """Shrink the intervals of growth, those too that a program sets later, as those of a GradScaler."""
         if self.config.growth is None:
             return
         for scaler in state.loss_scalers:
-            if scaler._scale_seq_len == DEFAULT_GROWTH_INTERVAL:
-                scaler._scale_seq_len = self.config.growth
+            if type(scaler) not in self._growing:
+                scaler._scale_seq_len = sooner(scaler._scale_seq_len, self.config.growth)
+        for kind in {type(scaler) for scaler in state.loss_scalers} - self._growing:
+            wrap(kind, "__setattr__", self._set)
+            self._growing.add(kind)
+
+    def _set(self, original: Any) -> Any:
+        def set_(scaler: Any, name: str, value: Any) -> None:
+            own = name == "_scale_seq_len"
+            original(scaler, name, sooner(value, self.config.growth) if own else value)
+
+        return set_
 
     def _begin(self, scaler: Any) -> None:
         """Begin at the smaller loss scale with the first loss, before which a program may have written its own."""

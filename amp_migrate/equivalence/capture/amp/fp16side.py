@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amp_migrate.equivalence.capture.amp.native import DEFAULT_GROWTH_INTERVAL
+from amp_migrate.equivalence.capture.amp.native import sooner
 from amp_migrate.equivalence.capture.config import CaptureConfig
 from amp_migrate.equivalence.capture.events.backward import Backward
 from amp_migrate.equivalence.capture.events.steps import Steps
@@ -50,8 +50,7 @@ class Fp16Side:
                 "num_losses": 1,
                 "initialized": [*earlier, self.recorder.ahead()],
             }
-            if self.config.growth is not None and scaler._scale_seq_len == DEFAULT_GROWTH_INTERVAL:
-                scaler._scale_seq_len = self.config.growth
+            scaler._scale_seq_len = sooner(scaler._scale_seq_len, self.config.growth)
             if self.config.first_scale is not None and scaler.dynamic:
                 scaler._loss_scale = min(scaler._loss_scale, self.config.first_scale)
 

@@ -110,7 +110,14 @@ def steer_scaler(config: CaptureConfig, fake_cuda: bool) -> None:
 
         return __init__
 
+    def set_growth_interval(original: Any) -> Any:
+        def set_(self: Any, new_interval: int) -> None:
+            original(self, sooner(new_interval, config.growth))
+
+        return set_
+
     wrap(torch.amp.GradScaler, "__init__", make)
+    wrap(torch.amp.GradScaler, "set_growth_interval", set_growth_interval)
 
 
 def _first_scale(own: float, config: CaptureConfig) -> float:
