@@ -35,6 +35,11 @@ def is_one(path: str, patterns: Iterable[str]) -> bool:
 
 def naming_apex(paths: Iterable[str], settings: Settings) -> Iterator[tuple[str, bytes]]:
     """Yield the name and the bytes of every such file below the folders of `paths` that names Apex."""
+    return ((name, data) for name, data in every(paths, settings) if b"apex" in data.lower())
+
+
+def every(paths: Iterable[str], settings: Settings) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and the bytes of every such file below the folders of `paths`."""
     own = (*(settings.exclude or ()), *settings.extend_exclude)
     names = DEFAULT_EXCLUDES if settings.exclude is None else frozenset[str]()
     patterns = Patterns(os.path.abspath(settings.root), own) if own else None
@@ -44,9 +49,7 @@ def naming_apex(paths: Iterable[str], settings: Settings) -> Iterator[tuple[str,
         for file in _below(path, rules.above(path)) if os.path.isdir(path) else ():
             if file not in seen:
                 seen.add(file)
-                data = _read(file)
-                if b"apex" in data.lower():
-                    yield shown(file), data
+                yield shown(file), _read(file)
 
 
 def _read(file: str) -> bytes:

@@ -12,6 +12,7 @@ from amp_migrate.dependencies.levels import with_levels_told
 from amp_migrate.dependencies.lines import Line, asking
 from amp_migrate.dependencies.options import DECLARES, declared, forgotten, parsed, span_of, spoken
 from amp_migrate.dependencies.stale import stale
+from amp_migrate.dependencies.torch_limit import note_limits
 from amp_migrate.facts.paths import argument
 from amp_migrate.plan.model import Finding, Status
 from amp_migrate.report import FileChange, Report
@@ -29,16 +30,23 @@ _IMPORTS = re.compile(r"^\s*(import|from)\s+apex\b", re.M)
 def look(report: Report, paths: Iterable[str], settings: Settings) -> None:
     """Note what asks for Apex though no code of the project does any more; with `dependencies` it goes.
 
-    Of a project in which some does, that is what is said in migrated files that import it no more.
+    Of a project in which some does, that is what is said in migrated files that import it no more. What keeps torch
+    too old for what is written is noted in both.
     `report` gets the findings, and the changes where lines go.
     """
-    if not settings.migrates or not settings.enabled(CODE):
+    if not settings.migrates:
         return
+    note_limits(report, paths, settings)
+    if settings.enabled(CODE):
+        _look(report, paths, settings)
+    report.findings.sort(key=lambda item: (item.path, item.span, item.code))
+
+
+def _look(report: Report, paths: Iterable[str], settings: Settings) -> None:
     report.findings += _shortened(report)
     if _needs_apex(report):
         changes = (change for change in report.changes if not _IMPORTS.search(change.text))
         report.findings += [item for change in changes for item in stale(change, CODE)]
-        report.findings.sort(key=lambda item: (item.path, item.span, item.code))
         return
     for name, data in naming_apex(paths, settings):
         source = report.sources.get(name) or _read(name, data)
@@ -53,7 +61,6 @@ def look(report: Report, paths: Iterable[str], settings: Settings) -> None:
         report.findings += [_finding(name, line, line in gone) for line in found]
     report.findings += _helps(report)
     report.findings += [item for change in report.changes for item in stale(change, CODE)]
-    report.findings.sort(key=lambda item: (item.path, item.span, item.code))
 
 
 def _needs_apex(report: Report) -> bool:

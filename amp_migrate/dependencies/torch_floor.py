@@ -11,7 +11,7 @@ _FILES = (
     "environment*.yaml",
 )  # fmt: skip
 _VERSION = r"(?:[<>=!~^]=?=?\s*)?\d[\w.*+!]*"
-_DECLARED = re.compile(
+DECLARED = re.compile(
     r"(?<![\w.\-/])(?:py)?torch\b(?:[ \t]*\[[\w,\s-]*\])?[ \t]*"
     r"(?:"
     rf"\(?(?P<listed>[<>=!~]=?=?[ \t]*\d[\w.*+!]*(?:[ \t]*,[ \t]*{_VERSION})*)"
@@ -68,7 +68,7 @@ def _project_folders(folder: Path) -> list[Path]:
 def lowest_versions(text: str) -> list[tuple[int, int]]:
     """Return the lowest version that each requirement of torch in `text` admits, where it says one."""
     floors = []
-    for match in _DECLARED.finditer(_COMMENT.sub("", text)):
+    for match in DECLARED.finditer(_COMMENT.sub("", text)):
         bounds = map(_LOWER_BOUND.match, (match["listed"] or match["keyed"]).split(","))
         lower = [(int(bound[1]), int(bound[2] or 0)) for bound in bounds if bound]
         if lower:

@@ -167,6 +167,7 @@ PROGRAMS: dict[str, str | dict[str, str]] = {
     f"{EXAMPLE}\n",
     "AMP308": f"{HEAD}{PARTS}{LOOP}{ZERO}{FORWARD}{IN_LOOP}\n{STEP}",
     "AMP309": {"requirements.txt": f"{EXAMPLE}\n", "train.py": WHOLE},
+    "AMP310": {"requirements.txt": f"{EXAMPLE}\n", "train.py": WHOLE},
     "AMP401": f"import torch\n{EXAMPLE}\n",
     "AMP901": f"{HEAD}{IMPORT}{PARTS}teacher = torch.nn.Linear(4, 2)\n{EXAMPLE}\n{LOOP}{FORWARD}{ZERO}{BACKWARD}{STEP}",
     "AMP904": WHOLE.replace(FORWARD + ZERO + BACKWARD, f"{ZERO}{IN_LOOP}\n").replace(

@@ -1,0 +1,115 @@
+"""Where a project keeps torch at a version that has no native AMP yet."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from amp_migrate.dependencies.files import IMAGES, NOTEBOOKS, every, is_one
+from amp_migrate.dependencies.torch_floor import DECLARED
+from amp_migrate.plan.model import Finding, Status
+from amp_migrate.report import FileChange, Report
+from amp_migrate.settings import Settings
+from amp_migrate.source.file import Source, UnreadableSource
+from amp_migrate.source.span import Span
+
+CODE = "AMP310"
+_Version = tuple[int, ...]
+_NATIVE = re.compile(r"\btorch\.(?:cuda\.)?amp\b")
+# The first version that has a GradScaler under each name.
+_SINCE: dict[str, _Version] = {"torch.cuda.amp": (1, 6), "torch.amp": (2, 3)}
+_BOUND = re.compile(r"\s*(?P<sign>[<>=!~^]*)\s*(?P<release>\d+(?:\.\d+)*)(?P<any>\.\*)?")
+_IMAGE = re.compile(r"^\s*FROM\s+(?:\S*/)?pytorch/pytorch:(?P<release>\d+(?:\.\d+)+)", re.I)
+_COMMENT = re.compile(r"(?:^|\s)#.*$")
+_ANY = 10**6
+
+
+class Limit(NamedTuple):
+    """What keeps torch below a version: the line, from 1, and the columns of what says so."""
+
+    line: int
+    start: int
+    end: int
+    said: str
+
+
+def note_limits(report: Report, paths: Iterable[str], settings: Settings) -> None:
+    """Note what keeps torch below the version that has the AMP which is written."""
+    if not settings.enabled(CODE) or not any(map(_brings, report.changes)):
+        return
+    since = _SINCE[report.api]
+    for name, data in every(paths, settings):
+        source = report.sources.get(name) or _read(name, data)
+        found = list(limits(source, since)) if source is not None else []
+        if source is not None and found:
+            report.sources[name] = source
+            report.findings += [_finding(name, limit, report.api, since) for limit in found]
+
+
+def limits(source: Source, since: _Version) -> Iterator[Limit]:
+    """Yield what admits no torch of a version or a later one, in order."""
+    if is_one(source.path, NOTEBOOKS):
+        return
+    image = is_one(source.path, IMAGES)
+    for number, line in enumerate(source.text.split("\n"), 1):
+        text = _COMMENT.sub("", line)
+        if image and (based := _IMAGE.match(text)) and _release(based["release"]) < since:
+            yield Limit(number, *based.span(), f"torch {based['release']}")
+        for match in DECLARED.finditer(text):
+            if _highest(match["listed"] or match["keyed"]) < since:
+                said = " ".join(match[0].split())
+                yield Limit(number, *match.span(), f"`{said}`")
+
+
+def _brings(change: FileChange) -> bool:
+    """Tell whether a change writes native AMP where there was none, or more of it."""
+    before, after = (len(_NATIVE.findall(text)) for text in (change.source.text, change.text))
+    return after > before
+
+
+def _highest(bounds: str) -> _Version:
+    """Return a version above which a requirement admits none."""
+    return min(map(_end, bounds.split(",")), default=(_ANY,))
+
+
+def _end(bound: str) -> _Version:
+    found = _BOUND.match(bound)
+    if found is None:
+        return (_ANY,)
+    sign, release = found["sign"], _release(found["release"])
+    if sign in ("<", "<="):
+        return release if sign == "<=" else _before(release)
+    if sign == "~=":
+        return (*release[:-2], release[-2], _ANY) if len(release) > 1 else (_ANY,)
+    if sign == "^":
+        return (release[0], _ANY)
+    if sign in ("", "=", "==", "==="):
+        return (*release, _ANY)  # 1.6 is met by 1.6.1 in a file of conda
+    return (_ANY,)
+
+
+def _before(release: _Version) -> _Version:
+    """Return the last version before one."""
+    *first, last = release
+    while last == 0 and first:
+        *first, last = first
+    return (*first, last - 1, _ANY)
+
+
+def _release(text: str) -> _Version:
+    return tuple(map(int, text.split(".")))
+
+
+def _read(name: str, data: bytes) -> Source | None:
+    try:
+        return Source.from_bytes(name, data)
+    except UnreadableSource:
+        return None
+
+
+def _finding(path: str, limit: Limit, api: str, since: _Version) -> Finding:
+    first = ".".join(map(str, since))
+    span = Span(limit.line, limit.start, limit.line, limit.end)
+    message = f"{limit.said} has no {api}.GradScaler, which is there from torch {first} on"
+    return Finding(path, span, CODE, Status.NOTE, message, f"take torch {first} or a later one")

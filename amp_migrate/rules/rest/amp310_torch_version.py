@@ -1,0 +1,27 @@
+"""What keeps torch at a version without native AMP.
+
+## What it does
+Names the lines of requirements.txt, environment.yml, setup.py, setup.cfg, pyproject.toml, Dockerfiles and shell scripts
+that admit no torch which has the AMP that is written: 1.6 for `torch.cuda.amp`, 2.3 for `torch.amp.GradScaler`.
+
+## Why
+Apex ran with torch from 0.4 on. In such an environment the migrated program raises AttributeError where it makes its
+GradScaler, without AMP as well.
+
+## Example
+    # requirements.txt
+    torch==1.3.1
+
+## Use instead
+    # requirements.txt
+    torch==1.13.1
+
+## Safety
+Report only: another torch may change more than AMP.
+"""
+
+from __future__ import annotations
+
+from amp_migrate.rules.base import Rule, Safety
+
+RULE = Rule("AMP310", "torch is kept below native AMP", Safety.REPORT)
