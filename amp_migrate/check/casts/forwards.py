@@ -16,6 +16,7 @@ from amp_migrate.check.casts.again import Again
 from amp_migrate.check.casts.callables import Replaced, counterparts, spelled
 from amp_migrate.check.casts.casting import Casting, Casts
 from amp_migrate.check.casts.computing.types import Run, Texts, computed
+from amp_migrate.check.casts.conditions.apart import programs_apart
 from amp_migrate.check.casts.conditions.beside import beside_apex
 from amp_migrate.check.casts.conditions.blocks import new_blocks
 from amp_migrate.check.casts.conditions.entries import Entries
@@ -236,7 +237,7 @@ class Forwards:
         yield from lacking.flags(begin)
         yield from lacking.parameters()
         yield from lacking.wrappers()
-        entries = same(self.new, (f for f in begin if f.node is None))
+        entries = same(self.new, programs_apart(self.old, apex, begin))
         begun = self._written.spread(entries, sure=True, inside_networks=True)
         yield from self._added(CAST, self._written, begun)
         yield from self._kept.lost(Facts(), begin)

@@ -112,7 +112,7 @@ class OnMemory(Memory):
 
     @cached_property
     def _tested(self) -> frozenset[str]:
-        return shared(self._program, self.course, 1, self._constants)
+        return shared(self._program, self.course, 1, self._given.constants)
 
     @cached_property
     def _names_asked(self) -> frozenset[str]:

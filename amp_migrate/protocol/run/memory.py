@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, cached_property, partial
 
 from amp_migrate.facts.paths import path
-from amp_migrate.flow.assumption import NOTHING, Assumption, Known, Value
+from amp_migrate.flow.assumption import NOTHING, Assumption, Known
 from amp_migrate.flow.cfg.points import Edge, Kind, Point
 from amp_migrate.flow.changes import after
 from amp_migrate.flow.refine import refine
@@ -21,7 +21,7 @@ from amp_migrate.protocol.code.program import Program
 from amp_migrate.protocol.code.turns import Turns
 from amp_migrate.protocol.code.visits import Visits
 from amp_migrate.protocol.run.remembered.aliases import aliases_of
-from amp_migrate.protocol.run.remembered.classes import is_of_another, of_class, of_receiver
+from amp_migrate.protocol.run.remembered.classes import is_of_another, of_class, of_receiver, stored
 from amp_migrate.protocol.run.remembered.counters import Counters
 from amp_migrate.protocol.run.remembered.exact import exact, of_loss
 from amp_migrate.protocol.run.remembered.given import Given
@@ -143,7 +143,7 @@ class Memory:
 
     def _into(self, call: ast.Call, callee: Function, known: Assumption) -> Assumption:
         found = renamed(known, *self._renamed(call, callee))
-        for name, given in self._constants(call, callee):
+        for name, given in self._given.constants(call, callee):
             if name in self._shared:
                 found = found.with_fact(term_of_name(name), given)
         for term, value in (
@@ -247,7 +247,7 @@ class Memory:
     @cached_property
     def _shared(self) -> frozenset[str]:
         """The last parts of names that are worth remembering: several tests read them, or calls state them."""
-        found = shared(self._program, self.course, self.fewest, self._constants)
+        found = shared(self._program, self.course, self.fewest, self._given.constants)
         found |= self._given.asked_with(found)
         return found | self._aliases.along_with(found, self._program.relevant)
 
@@ -264,14 +264,12 @@ class Memory:
             found[text] = callee.receiver
         return found
 
-    def _constants(self, call: ast.Call, callee: Function) -> Iterator[tuple[str, Value]]:
-        return self._given.constants(call, callee)
-
     def _kept(self, point: Point, known: Assumption) -> Assumption:
         left, _ = after(point, known, self.may_change)
         for term, value in self.counters.stored(point, known):
             left = left.with_fact(term, value)
-        left = self._meanings.stored(point, self._given.stored(point, known, left))
+        given = self._given.stored(point, known, left)
+        left = self._meanings.stored(point, stored(point, known, given))
         return left if left is known else left.only(self._is_shared)
 
     def taken(

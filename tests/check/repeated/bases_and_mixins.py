@@ -60,6 +60,189 @@ class MixedTrainer(Mixed, Trainer):
 net = torch.nn.Linear(4, 2)
 MixedTrainer(net, torch.optim.SGD(net.parameters(), lr=0.1)).fit([(torch.randn(3, 4), torch.randn(3, 2))] * 4)
 """
+_PLAIN = """
+# file: learners.py
+import torch
+from apex import amp
+
+
+def fit_in_full(net, optimizer, batches):
+    for x, y in batches:
+        optimizer.zero_grad()
+        error = torch.nn.functional.l1_loss(net(x), y)
+        error.backward()
+        optimizer.step()
+
+
+class Learner:
+    def __init__(self, net, optimizer):
+        self.net, self.optimizer = net, optimizer
+
+    def learn(self, x, y):
+        loss = torch.nn.functional.mse_loss(self.net(x), y)
+        self.optimizer.zero_grad()
+        self.descend(loss)
+        self.optimizer.step()
+
+    def descend(self, loss):
+        loss.backward()
+
+
+class MixedLearner(Learner):
+    def __init__(self, net, optimizer):
+        net, optimizer = amp.initialize(net, optimizer, opt_level="O1")
+        super().__init__(net, optimizer)
+
+    def learn(self, x, y):
+        loss = torch.nn.functional.mse_loss(self.net(x), y)
+        self.optimizer.zero_grad()
+        with amp.scale_loss(loss, self.optimizer) as scaled_loss:
+            scaled_loss.backward()
+        self.optimizer.step()
+"""
+_BESIDE = """
+# file: learners.py
+import torch
+
+
+def fit_in_full(net, optimizer, batches):
+    for x, y in batches:
+        optimizer.zero_grad()
+        error = torch.nn.functional.l1_loss(net(x), y)
+        error.backward()
+        optimizer.step()
+
+
+class Learner:
+    def __init__(self, net, optimizer):
+        self.net, self.optimizer = net, optimizer
+
+    def learn(self, x, y):
+        loss = torch.nn.functional.mse_loss(self.net(x), y)
+        self.optimizer.zero_grad()
+        self.descend(loss)
+        self.optimizer.step()
+
+    def descend(self, loss):
+        loss.backward()
+
+
+class MixedLearner(Learner):
+    def __init__(self, net, optimizer):
+        super().__init__(net, optimizer)
+        self.scaler = torch.cuda.amp.GradScaler()
+
+    def learn(self, x, y):
+        with torch.cuda.amp.autocast():
+            loss = torch.nn.functional.mse_loss(self.net(x), y)
+        self.optimizer.zero_grad()
+        self.scaler.scale(loss).backward()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+"""
+_OWN = "    def learn(self, x, y):\n        loss = torch.nn.functional.mse_loss(self.net(x), y)\n"
+_TOOLS = """
+# file: tools.py
+import torch
+from apex import amp
+
+
+class Clipping:
+    def prepare(self, optimizer):
+        self.norm = torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), 1.0)
+
+    def finish(self, optimizer):
+        optimizer.step()
+
+
+class Plain:
+    def prepare(self, optimizer):
+        self.norm = None
+
+    def finish(self, optimizer):
+        torch.nn.utils.clip_grad_value_(amp.master_params(optimizer), 0.5)
+        optimizer.step()
+
+
+class State:
+    def __init__(self, net, optimizer, tool):
+        self.net, self.optimizer = amp.initialize(net, optimizer, opt_level="O1")
+        self.tool = tool
+
+
+def turn(state, x, y):
+    state.optimizer.zero_grad()
+    loss = torch.nn.functional.mse_loss(state.net(x), y)
+    with amp.scale_loss(loss, state.optimizer) as scaled_loss:
+        scaled_loss.backward()
+    state.tool.prepare(state.optimizer)
+    tool = state.tool
+    tool.finish(state.optimizer)
+
+
+def run(tool, batches):
+    net = torch.nn.Linear(4, 2)
+    state = State(net, torch.optim.SGD(net.parameters(), lr=0.1), tool)
+    for x, y in batches:
+        turn(state, x, y)
+
+
+def main(batches, clips):
+    run(Clipping() if clips else Plain(), batches)
+"""
+_TOOLS_NATIVE = """
+# file: tools.py
+import torch
+
+
+class Clipping:
+    def prepare(self, optimizer, scaler):
+        scaler.unscale_(optimizer)
+        self.norm = torch.nn.utils.clip_grad_norm_([p for g in optimizer.param_groups for p in g["params"]], 1.0)
+
+    def finish(self, optimizer, scaler):
+        scaler.step(optimizer)
+        scaler.update()
+
+
+class Plain:
+    def prepare(self, optimizer, scaler):
+        self.norm = None
+
+    def finish(self, optimizer, scaler):
+        scaler.unscale_(optimizer)
+        torch.nn.utils.clip_grad_value_([p for g in optimizer.param_groups for p in g["params"]], 0.5)
+        scaler.step(optimizer)
+        scaler.update()
+
+
+class State:
+    def __init__(self, net, optimizer, tool):
+        self.net, self.optimizer = net, optimizer
+        self.scaler = torch.cuda.amp.GradScaler()
+        self.tool = tool
+
+
+def turn(state, x, y):
+    state.optimizer.zero_grad()
+    with torch.cuda.amp.autocast():
+        loss = torch.nn.functional.mse_loss(state.net(x), y)
+    state.scaler.scale(loss).backward()
+    state.tool.prepare(state.optimizer, state.scaler)
+    tool = state.tool
+    tool.finish(state.optimizer, state.scaler)
+
+
+def run(tool, batches):
+    net = torch.nn.Linear(4, 2)
+    state = State(net, torch.optim.SGD(net.parameters(), lr=0.1), tool)
+    for x, y in batches:
+        turn(state, x, y)
+
+
+def main(batches, clips):
+    run(Clipping() if clips else Plain(), batches)
+"""
 _CAST = "with torch.cuda.amp.autocast():\n                loss ="
 _MIGRATED = (
     _TRAINER.replace("from apex import amp\n", "")
@@ -208,6 +391,43 @@ BASES_AND_MIXINS = (
             "never updated": (("        scaler.update()\n", ""),),
             "saved on the way": (
                 ("        scaler.update()\n", "        scaler.update()\n        scaler.save()\n"),
+            ),
+        },
+    ),
+    Training(
+        "what trains without Apex, and nothing in sight calls",
+        files(_PLAIN),
+        files(_BESIDE),
+        {
+            "the base is cast": (
+                (
+                    _OWN,
+                    _OWN.replace(
+                        "        loss", "        with torch.cuda.amp.autocast():\n            loss"
+                    ),
+                ),
+            ),
+            "the function is cast": (
+                (
+                    "        error = torch",
+                    "        with torch.cuda.amp.autocast():\n            error = torch",
+                ),
+            ),
+        },
+    ),
+    Training(
+        "an object by its path and by a variable",
+        files(_TOOLS),
+        files(_TOOLS_NATIVE),
+        {
+            "unscaled by both methods of one": (
+                (
+                    "        self.norm = None",
+                    "        scaler.unscale_(optimizer)\n        self.norm = None",
+                ),
+            ),
+            "unscaled by neither of one": (
+                ("        scaler.unscale_(optimizer)\n        self.norm", "        self.norm"),
             ),
         },
     ),

@@ -6,6 +6,7 @@ import ast
 
 from amp_migrate.facts.paths import path
 from amp_migrate.flow.assumption import NOTHING, Assumption, Known
+from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.flow.terms import Aspect, Operand, Term
 from amp_migrate.project import Class, Function
 
@@ -20,6 +21,18 @@ def of_class(receiver: ast.expr, cls: Class, known: Assumption) -> Assumption | 
     if stated is not None:
         return known if stated == value else None
     return known.with_fact(term, value)
+
+
+def stored(point: Point, known: Assumption, left: Assumption) -> Assumption:
+    """Return what is known behind a point that puts an object into a variable: of what class it is, as it was before by its path.
+
+    `left` is what else is known there.
+    """
+    if point.kind is not Kind.STORE or not isinstance(point.node, ast.Name) or point.value is None:
+        return left
+    term, own = _class_of(point.value), _class_of(point.node)
+    stated = None if term is None else known.get(term)
+    return left if stated is None or own is None else left.with_fact(own, stated)
 
 
 def is_of_another(call: ast.Call, callee: Function, learnt: Assumption, before: Assumption) -> bool:
