@@ -64,6 +64,8 @@ from amp_migrate.training.forwards.forwards import Forward
 from amp_migrate.training.region import Part, Region, calls_in, parts_of, run_in
 from amp_migrate.words import plural
 
+_ATOMS = ast.Name | ast.Attribute | ast.Call | ast.Subscript
+
 RULE = Rule("AMP107", "evaluation forwards run under autocast", Safety.FAITHFUL)
 
 
@@ -133,7 +135,8 @@ def _on_the_cpu(context: Context, cast: list[Region]) -> Iterator[Decision]:
         assert isinstance(call.func, ast.Attribute)
         value, tree = call.func.value, function.module.tree
         if floating:
-            text = f"{tree.segment(value)}.float()"
+            text = tree.segment(value)
+            text = f"{text}.float()" if isinstance(value, _ATOMS) else f"({text}).float()"
             message = f"`.cpu()` copies in fp32 what the network gives: `{text}`, as Apex did"
             edits: list[Edit] = [ReplaceExpression(tree.span(value), text)]
             yield decision(RULE, Status.ROUTINE, function.module, call, message, edits)

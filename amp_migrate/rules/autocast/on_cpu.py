@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import struct
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from amp_migrate.apex.sites import Kind
+from amp_migrate.facts.constants import number
 from amp_migrate.placement.finding.networks import initialized
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module, Project
@@ -14,11 +16,8 @@ from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.beliefs import SHAPES
 from amp_migrate.training.forwards.outputs import Under, outputs
 from amp_migrate.training.region import Region, nodes_in, run_in
+from amp_migrate.training.types.floating import KEEPS_TYPE, floating_of
 from amp_migrate.training.types.known import types_of
-
-_FRACTIONS = frozenset({"sigmoid", "softmax", "tanh"})
-_KEEPS_TYPE = SHAPES | _FRACTIONS | {"clone", "cuda", "relu"}
-
 
 _WIDENS = frozenset({"double", "float", "item", "tolist"})
 _PASSING = ("Dropout", "Identity", "Pad2d", "Pool1d", "Pool2d", "Pool3d", "ReLU", "Upsample")
@@ -43,6 +42,7 @@ def copied(unit: Unit, regions: Iterable[Region]) -> Iterator[Copied]:
     ):
         return
     regions = list(regions)
+    floating = floating_of(unit.project, program_of(unit.project).training.losses)
     cast: dict[Function, set[ast.AST]] = {}
     for region in regions:
         nodes = cast.setdefault(region.function, set())
@@ -55,13 +55,13 @@ def copied(unit: Unit, regions: Iterable[Region]) -> Iterator[Copied]:
                 if call in nodes and _is_wide(unit, function, call.func.value, nodes):
                     told.add(call)
                     continue
-                found = given(call.func.value, frozenset())
-                told |= {call} if found else set()
-                if found and (all(found) or not _is_widened(function.module, call)):
-                    yield Copied(function, call, all(found))
+                if given(call.func.value, frozenset()):
+                    told.add(call)
+                    if not _is_alike(unit.project, function.module, call):
+                        yield Copied(function, call, floating.copied(function, call))
     for function, call in _elsewhere(unit, regions):
-        if call not in told and not _is_widened(function.module, call):
-            yield Copied(function, call, False)
+        if call not in told and not _is_alike(unit.project, function.module, call):
+            yield Copied(function, call, floating.copied(function, call))
 
 
 def handed_out(unit: Unit, regions: Iterable[Region]) -> Iterator[tuple[Function, ast.Return]]:
@@ -104,15 +104,36 @@ def _is_wide(unit: Unit, function: Function, node: ast.expr, cast: set[ast.AST])
     return all(value in cast for part in made for value in losses.reaching(function, part))
 
 
-def _is_widened(module: Module, call: ast.Call) -> bool:
-    """Tell whether a copy is made fp32, or Python's numbers, by what follows it: ``x.cpu().float()``."""
-    up = module.tree.parent(call)
-    while isinstance(up, ast.Attribute):
+def _is_alike(project: Project, module: Module, call: ast.Call) -> bool:
+    """Tell whether a copy serves alike in fp16 and fp32: ``x.cpu().float()``, ``x.cpu().numpy() > 0.5``, ``np.argmax(x.cpu().numpy())``."""
+    node: ast.expr = call
+    while isinstance(up := module.tree.parent(node), ast.Attribute):
         if up.attr in _WIDENS:
             return True
-        up = module.tree.parent(up) if up.attr in SHAPES else None
-        up = module.tree.parent(up) if isinstance(up, ast.Call) else None
-    return False
+        called = module.tree.parent(up)
+        if up.attr not in SHAPES | {"numpy"} or not isinstance(called, ast.Call):
+            return up.attr == "argmax" and _is_array(node)
+        node = called
+    if not _is_array(node):
+        return False
+    if isinstance(up, ast.Compare) and len(up.comparators) == 1:
+        other = number(up.comparators[0] if up.left is node else up.left)
+        return other is not None and _is_half(other)
+    ranks = isinstance(up, ast.Call) and project.external(module, up.func) == "numpy.argmax"
+    return ranks and isinstance(up, ast.Call) and up.args[:1] == [node]
+
+
+def _is_array(node: ast.expr) -> bool:
+    func = node.func if isinstance(node, ast.Call) else None
+    return isinstance(func, ast.Attribute) and func.attr == "numpy"
+
+
+def _is_half(value: float) -> bool:
+    """Tell whether fp16 has a number as it is."""
+    try:
+        return bool(struct.unpack("e", struct.pack("e", value))[0] == value)
+    except OverflowError:
+        return False
 
 
 def _elsewhere(unit: Unit, regions: list[Region]) -> Iterator[tuple[Function, ast.Call]]:
@@ -152,10 +173,10 @@ class _Outputs:
         self._function = function
         self._cast = cast
 
-    def given(self, node: ast.expr, seen: frozenset[ast.AST]) -> list[bool]:
-        """Return of each output that an expression may be, of the type of that, whether it is surely a floating one."""
+    def given(self, node: ast.expr, seen: frozenset[ast.AST]) -> bool:
+        """Tell whether an expression may be an output, of the type of that."""
         if node in seen:
-            return []
+            return False
         seen |= {node}
         if isinstance(node, ast.Call):
             return self._called(node, seen)
@@ -164,19 +185,18 @@ class _Outputs:
         ):
             return self.given(node.value, seen)
         if not isinstance(node, ast.Name):
-            return []
+            return False
         bound = program_of(self._unit.project).training.losses.reaching(self._function, node)
         held = [value for value in bound if isinstance(value, ast.expr)]
-        return [each for value in held for each in self.given(value, seen)]
+        return any(self.given(value, seen) for value in held)
 
-    def _called(self, call: ast.Call, seen: frozenset[ast.AST]) -> list[bool]:
+    def _called(self, call: ast.Call, seen: frozenset[ast.AST]) -> bool:
         module = self._function.module
         if self._unit.forwards.is_network(module, call.func):
-            return [False] if call in self._cast else []
-        if not isinstance(call.func, ast.Attribute) or call.func.attr not in _KEEPS_TYPE:
-            return []
+            return call in self._cast
+        if not isinstance(call.func, ast.Attribute) or call.func.attr not in KEEPS_TYPE:
+            return False
         name = call.func.attr
         of_torch = self._unit.project.external(module, call.func) == f"torch.{name}"
         values = call.args[:1] if of_torch else [call.func.value]
-        found = [each for value in values for each in self.given(value, seen)]
-        return [True] * len(found) if name in _FRACTIONS else found
+        return any(self.given(value, seen) for value in values)

@@ -37,6 +37,19 @@ class Reaching:
             known = self._known[function, name] = self._of(function, name)
         return known
 
+    def read(self, function: Function, name: ast.Name) -> list[Held]:
+        """Return the same, without what no read gets past: that a variable of a function is not bound yet."""
+        found = self.of(function, name)
+        if None not in found or function.node is None:
+            return found
+        module = function.module
+        if module.scopes.owner(name) is not function.scope:
+            return found
+        points = self._graphs.of(function.scope).bound_before(name)
+        stored = (p for p in points if p.kind is not PointKind.ENTRY)
+        unseen = any(None in self._stored(module, point) for point in stored)
+        return found if unseen else [value for value in found if value is not None]
+
     def changed(self, function: Function, name: ast.Name) -> list[Held]:
         """Return the same, and what the name held where a statement changed that, as ``name += value`` does."""
         names, found = [name], dict[Held, None]()

@@ -112,6 +112,13 @@ def widened_by_apex(found: Sequence[Helds]) -> Helds:
     return frozenset(_widened(held, Kind.WIDE, held.native) for held in promoted(found))
 
 
+def copied(found: Sequence[Helds]) -> Helds:
+    """Return what ``x.cpu()`` gives: Apex made floating types fp32 there, and left others."""
+    every = promoted(found)
+    known = frozenset(held for held in every if held.apex is not Kind.UNKNOWN)
+    return widened_by_apex([known]) | (every - known)
+
+
 def widened_by_native(found: Sequence[Helds]) -> Helds:
     """Return what a function gives that autocast alone computes in fp32."""
     return frozenset(_widened(held, held.apex, Kind.WIDE) for held in promoted(found))

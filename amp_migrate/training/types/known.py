@@ -133,7 +133,7 @@ class Types:
         if not isinstance(node.ctx, ast.Load):
             return _UNKNOWN
         rules: list[Rule] = []
-        for value in self._losses.reaching(function, node):
+        for value in self._losses.reached.read(function, node):
             if isinstance(value, ast.arg):
                 rules.append(self._parameter(function, value))
             elif value is None:

@@ -20,6 +20,7 @@ from amp_migrate.training.types.floats import (
     Helds,
     always,
     bare,
+    copied,
     halved,
     halved_by_native,
     made_wide,
@@ -161,7 +162,7 @@ def of_method(name: str, call: ast.Call) -> Join | None:
     if name in ("half", "bfloat16"):
         return always(HALF)
     if name == "cpu":
-        return widened_by_apex
+        return copied
     if name == "float":
         return made_wide
     if name in _SETS_TYPE:

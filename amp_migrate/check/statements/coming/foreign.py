@@ -204,13 +204,13 @@ class _Brought:
 
     def _reads(self, function: Function, node: ast.expr) -> bool:
         """Tell whether something reads as what the old text computes."""
-        told = tail(node) if isinstance(node, ast.Call) else ""
+        told = _word(node) if isinstance(node, ast.Call) else ""
         called = self._new.project.external(function.module, node.func) if told else ""  # type: ignore[attr-defined]
         return any(
             self._alike.reads(before, other, function, node)
             for before, other in self._computed
             if type(other) is type(node)
-            and (not isinstance(other, ast.Call) or tail(other) == told)
+            and (not isinstance(other, ast.Call) or _word(other) == told)
             and ((called or "").startswith("torch.") or not self._alike.is_apex(before, other))
         )
 
@@ -282,6 +282,11 @@ class _Brought:
             for node in f.all_nodes
             if isinstance(node, _PLACES) and not isinstance(node.ctx, ast.Load)
         )
+
+
+def _word(call: ast.Call) -> str:
+    """Return the name of what a call calls, whatever that is an attribute of."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else tail(call)
 
 
 def _all(function: Function) -> Iterator[Part]:
