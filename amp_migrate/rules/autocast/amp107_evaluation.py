@@ -42,13 +42,12 @@ from amp_migrate.plan.model import (
     Decision,
     Edit,
     Finding,
-    ReplaceExpression,
     Status,
     Wrap,
 )
 from amp_migrate.project import Function
 from amp_migrate.rules.autocast.evaluation_places import cast_at, joined
-from amp_migrate.rules.autocast.on_cpu import copied, handed_out
+from amp_migrate.rules.autocast.leaving import leaving, returning
 from amp_migrate.rules.autocast.programs import (
     is_come_to,
     keeps_apex,
@@ -63,8 +62,6 @@ from amp_migrate.training.contexts import runs_without_gradients
 from amp_migrate.training.forwards.forwards import Forward
 from amp_migrate.training.region import Part, Region, calls_in, parts_of, run_in
 from amp_migrate.words import plural
-
-_ATOMS = ast.Name | ast.Attribute | ast.Call | ast.Subscript
 
 RULE = Rule("AMP107", "evaluation forwards run under autocast", Safety.FAITHFUL)
 
@@ -113,11 +110,8 @@ def decide(context: Context) -> Iterator[Decision]:
         callers = [spoken(function) for function in blind if not is_dead_local(function)]
         if callers:
             yield _left_in_fp32(context, region, callers)
-    yield from _on_the_cpu(context, cast)
-    for function, given in handed_out(context.unit, own) if not context.unit.plain else ():
-        message = f"what {spoken(function)} hands on may be fp16: losses that are computed of it out of sight were fp32 under Apex"
-        advice = "return `.float()` of the outputs where they are to be so"
-        yield decision(RULE, Status.NOTE, function.module, given, message, advice=advice)
+    yield from leaving(context, RULE, cast)
+    yield from returning(context, RULE, own)
     for function, call, name in recorded(context, cast):
         message = f"{name}() records the network in fp32 now; Apex had its casts recorded"
         advice = f"to record them, call it under `with {context.spelling.autocast('...', 'cache_enabled=False')}:`"
@@ -126,25 +120,6 @@ def decide(context: Context) -> Iterator[Decision]:
         message = f"{name}() is not found here: where it runs the network, Apex cast that, and nothing does now"
         advice = f"if it does, call it under `with {context.spelling.autocast('...')}:`"
         yield decision(RULE, Status.NOTE, function.module, call, message, advice=advice)
-
-
-def _on_the_cpu(context: Context, cast: list[Region]) -> Iterator[Decision]:
-    """Copy outputs of networks in fp32 where they surely have a floating type; else say what each function copies."""
-    told: set[Function] = set()
-    for function, call, floating in copied(context.unit, cast) if not context.unit.plain else ():
-        assert isinstance(call.func, ast.Attribute)
-        value, tree = call.func.value, function.module.tree
-        if floating:
-            text = tree.segment(value)
-            text = f"{text}.float()" if isinstance(value, _ATOMS) else f"({text}).float()"
-            message = f"`.cpu()` copies in fp32 what the network gives: `{text}`, as Apex did"
-            edits: list[Edit] = [ReplaceExpression(tree.span(value), text)]
-            yield decision(RULE, Status.ROUTINE, function.module, call, message, edits)
-        elif function not in told:
-            told.add(function)
-            message = "`.cpu()` gives fp16 of what the network gives under autocast; under Apex it was fp32"
-            advice = "write `.float().cpu()` where numpy, sums or files need fp32"
-            yield decision(RULE, Status.NOTE, function.module, call, message, advice=advice)
 
 
 def _ran_under_apex(context: Context, region: Region) -> bool:

@@ -24,21 +24,33 @@ _SEQUENCES = frozenset({"list", "reversed", "sorted", "tuple"})
 _VIEWS = frozenset({"data", "H", "T", "mH", "mT"})
 
 
-def outputs(project: Project, losses: Losses, function: Function, node: ast.expr) -> list[ast.Call]:
-    """Return the calls whose results a value may be, or be made of without another type."""
-    walk = _walk(project, losses)
+def outputs(
+    project: Project,
+    losses: Losses,
+    function: Function,
+    node: ast.expr,
+    but: frozenset[ast.AST] = frozenset(),
+) -> list[ast.Call]:
+    """Return the calls whose results a value may be, or be made of without another type; nothing goes through what is in `but`."""
+    walk = _walk(project, losses, but)
     return [n for n in walk.back([(function, node)])[1] if isinstance(n, ast.Call)]
 
 
 class Under:
     """Tells which of those calls run under autocast on their way to a value: in `cast` nodes, or below a call that does.
 
-    `under` are the functions that such calls run; what they run for other calls is not cast.
+    `under` are the functions that such calls run; what they run for other calls is not cast. No way goes through what is in `but`.
     """
 
     def __init__(
-        self, project: Project, losses: Losses, cast: Set[ast.AST], under: Set[Function]
+        self,
+        project: Project,
+        losses: Losses,
+        cast: Set[ast.AST],
+        under: Set[Function],
+        but: frozenset[ast.AST] = frozenset(),
     ) -> None:
+        self._but = but
         self._project = project
         self._losses = losses
         self._cast = cast
@@ -58,7 +70,7 @@ class Under:
     def _onward(self, spot: _Spot) -> Iterator[_Spot]:
         place = spot.function, spot.node
         if place not in self._steps:
-            self._steps[place] = _step(self._project, self._losses, *place)
+            self._steps[place] = _step(self._project, self._losses, self._but, *place)
         step = self._steps[place]
         for origin in step.onward:
             if origin.down is not None:
@@ -80,18 +92,22 @@ class _Spot(NamedTuple):
 
 
 @once
-def _known(project: Project) -> dict[Losses, Walk]:
+def _known(project: Project) -> dict[tuple[Losses, frozenset[ast.AST]], Walk]:
     return {}
 
 
-def _walk(project: Project, losses: Losses) -> Walk:
+def _walk(project: Project, losses: Losses, but: frozenset[ast.AST]) -> Walk:
     known = _known(project)
-    if losses not in known:
-        known[losses] = Walk(partial(_step, project, losses), losses.handed_over)
-    return known[losses]
+    if (losses, but) not in known:
+        known[losses, but] = Walk(partial(_step, project, losses, but), losses.handed_over)
+    return known[losses, but]
 
 
-def _step(project: Project, losses: Losses, where: Function, part: ast.AST) -> Step:
+def _step(
+    project: Project, losses: Losses, but: frozenset[ast.AST], where: Function, part: ast.AST
+) -> Step:
+    if part in but:
+        return Step()
     if isinstance(part, ast.Call):
         if callees := project.callees(part):
             results = [Origin(c, value, down=part) for c in callees for value in returned(c)]

@@ -26,6 +26,7 @@ KEEPS_TYPE = SHAPES | FRACTIONS | {"clone", "cuda", "relu"}
 _FLOATS = frozenset({Kind.HALF, Kind.WIDE})
 _ASKING = frozenset({"log_softmax", "logsigmoid", "logsumexp", "mean", "sigmoid", "softmax", "std", "var"})  # fmt: skip
 """Functions and methods of torch that compute of fractions alone, or make them of what they are given."""
+_OF_LOSSES = frozenset({"mean", "std", "var"})
 _ASKING_FUNCTIONS = RUN_IN_HALF | {"cosine_similarity", "normalize", "softmin", "softplus"}
 _ASKING_MODULES = MULTIPLYING_LAYERS | {"LogSoftmax", "Sigmoid", "Softmax"}
 _TENSORS = ("torch", "torch.nn.functional", "torch.special")
@@ -36,15 +37,17 @@ _METHODS = SHAPES | frozenset(
 _JOINS = frozenset({"cat", "concat", "hstack", "stack", "vstack"})
 
 
-def floating_of(project: Project, losses: Losses) -> Floating:
-    """Return what answers for a project; made once."""
-    return kept(project, (floating_of, losses), lambda: Floating(project, losses))
+def floating_of(project: Project, losses: Losses, *, scores: bool = False) -> Floating:
+    """Return what answers for a project; made once. What is known to be `scores` is no loss, of which only a mean is taken."""
+    asked = floating_of, losses, scores
+    return kept(project, asked, lambda: Floating(project, losses, scores=scores))
 
 
 class Floating:
     """Answers for the expressions of a project."""
 
-    def __init__(self, project: Project, losses: Losses) -> None:
+    def __init__(self, project: Project, losses: Losses, *, scores: bool = False) -> None:
+        self._names = _ASKING - _OF_LOSSES if scores else _ASKING
         self._project = project
         self._losses = losses
         self._types = types_of(project, losses)
@@ -151,9 +154,9 @@ class Floating:
         if name is not None:
             package, _, last = name.rpartition(".")
             functional = last in _ASKING_FUNCTIONS or is_loss(last)
-            asks = last in _ASKING or (package == _TENSORS[1] and functional)
+            asks = last in self._names or (package == _TENSORS[1] and functional)
             return _first(call) if package in _TENSORS and asks else None
-        if isinstance(call.func, ast.Attribute) and call.func.attr in _ASKING:
+        if isinstance(call.func, ast.Attribute) and call.func.attr in self._names:
             return None if self._project.callees(call) else call.func.value
         made = self._project.values.made_by(module, call.func)
         asks = bool(made) and all(is_loss_class(each) or _is_module(each) for each in made)

@@ -31,10 +31,10 @@ class Copied(NamedTuple):
     floating: bool
 
 
-def copied(unit: Unit, regions: Iterable[Region]) -> Iterator[Copied]:
+def copied(unit: Unit, regions: Iterable[Region], widened: frozenset[ast.AST]) -> Iterator[Copied]:
     """Yield each ``x.cpu()`` of what networks give in some regions, in the type in which they give it.
 
-    What an older interface puts into fp16 itself was fp16 there, too.
+    What is `widened` gives fp32. What an older interface puts into fp16 itself was fp16 there, too.
     """
     if any(
         s.module.tree.older.written and unit.options[s].level == "O2"
@@ -49,7 +49,7 @@ def copied(unit: Unit, regions: Iterable[Region]) -> Iterator[Copied]:
         nodes |= {node for stmt in region.statements() for node in ast.walk(stmt)}
     told: set[ast.Call] = set()
     for function, nodes in cast.items():
-        given = _Outputs(unit, function, nodes).given
+        given = _Outputs(unit, function, nodes, widened).given
         for call in function.calls:
             if isinstance(call.func, ast.Attribute) and call.func.attr == "cpu":
                 if call in nodes and _is_wide(unit, function, call.func.value, nodes):
@@ -59,7 +59,7 @@ def copied(unit: Unit, regions: Iterable[Region]) -> Iterator[Copied]:
                     told.add(call)
                     if not _is_alike(unit.project, function.module, call):
                         yield Copied(function, call, floating.copied(function, call))
-    for function, call in _elsewhere(unit, regions):
+    for function, call in _elsewhere(unit, regions, widened):
         if call not in told and not _is_alike(unit.project, function.module, call):
             yield Copied(function, call, floating.copied(function, call))
 
@@ -136,11 +136,13 @@ def _is_half(value: float) -> bool:
         return False
 
 
-def _elsewhere(unit: Unit, regions: list[Region]) -> Iterator[tuple[Function, ast.Call]]:
+def _elsewhere(
+    unit: Unit, regions: list[Region], widened: frozenset[ast.AST]
+) -> Iterator[tuple[Function, ast.Call]]:
     """Yield each ``x.cpu()`` of what networks gave under autocast, wherever that came to."""
     project = unit.project
     losses, objects = (training := program_of(project).training).losses, training.objects
-    ways = Under(project, losses, nodes_in(regions), run_in(project, regions))
+    ways = Under(project, losses, nodes_in(regions), run_in(project, regions), widened)
     near = set(unit.near)
     for module, call in objects.method_calls.get("cpu", ()):
         if module not in near or call.args or project.callees(call):
@@ -149,7 +151,7 @@ def _elsewhere(unit: Unit, regions: list[Region]) -> Iterator[tuple[Function, as
         function = project.function_of(module, call)
         run = [
             made
-            for made in outputs(project, losses, function, call.func.value)
+            for made in outputs(project, losses, function, call.func.value, widened)
             if unit.forwards.is_network(where := project.module_of(made), made.func)
             and not _keeps(project, where, made)
         ]
@@ -168,14 +170,17 @@ def _keeps(project: Project, module: Module, call: ast.Call) -> bool:
 class _Outputs:
     """Follows the expressions of a function to what networks give under autocast."""
 
-    def __init__(self, unit: Unit, function: Function, cast: set[ast.AST]) -> None:
+    def __init__(
+        self, unit: Unit, function: Function, cast: set[ast.AST], widened: frozenset[ast.AST]
+    ) -> None:
+        self._widened = widened
         self._unit = unit
         self._function = function
         self._cast = cast
 
     def given(self, node: ast.expr, seen: frozenset[ast.AST]) -> bool:
         """Tell whether an expression may be an output, of the type of that."""
-        if node in seen:
+        if node in seen or node in self._widened:
             return False
         seen |= {node}
         if isinstance(node, ast.Call):

@@ -1,0 +1,1 @@
+"""What leaves the blocks of autocast in fp16, where Apex had fp32."""

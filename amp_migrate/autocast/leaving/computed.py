@@ -1,0 +1,203 @@
+"""What is computed behind the blocks, for no backward, of what networks gave there: Apex had it in fp32."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Iterator
+from functools import cached_property
+
+from amp_migrate.apex.sites import Kind as SiteKind
+from amp_migrate.facts.paths import all_given
+from amp_migrate.placement.finding.networks import initialized
+from amp_migrate.placement.finding.unit import Unit
+from amp_migrate.project import Function, Module
+from amp_migrate.protocol.code.program import program_of
+from amp_migrate.training.beliefs import SHAPES
+from amp_migrate.training.forwards.classes import is_of_network
+from amp_migrate.training.forwards.outputs import Under, outputs
+from amp_migrate.training.region import Region, nodes_in, run_in
+from amp_migrate.training.types.floating import floating_of
+from amp_migrate.training.types.floats import Kind
+from amp_migrate.training.types.known import types_of
+
+_HIGH = frozenset({"O2", "O3"})
+_ARITHMETIC = (ast.Add, ast.Div, ast.Mult, ast.Sub)
+_BY_O1 = frozenset({"std", "var"})
+"""What O1 alone computed in fp32."""
+_COMPUTES = _BY_O1 | {
+    "cdist", "cos", "erf", "gelu", "log1p", "log_softmax", "logsigmoid", "logsumexp", "mean", "sigmoid", "sin", "softmax",
+    "sqrt", "tanh",
+}  # fmt: skip
+"""What outside of autocast computes in the type that it is given."""
+_PACKAGES = ("torch", "torch.nn.functional", "torch.special")
+_IN_BLOCKS = frozenset({"torch.nn.functional.log_softmax", "torch.nn.functional.softmax"})
+
+
+def computed(unit: Unit, regions: Iterable[Region]) -> list[tuple[Function, ast.expr, ast.AST]]:
+    """Return what must be made fp32, each with its function and what computes with it.
+
+    O2 and O3 handed out fp32; O1 made fp32 of what it had on its list, and of fp16 beside an fp32 tensor without dimensions.
+    """
+    options = [unit.options[site] for site in unit.of(SiteKind.INITIALIZE)]
+    if any(site.module.tree.older.written for site in unit.of(SiteKind.INITIALIZE)):
+        return []
+    high = any(each.levels & _HIGH for each in options)
+    return list(_Computed(unit, list(regions), high).found())
+
+
+class _Computed:
+    """Looks through the functions of the files that train or evaluate."""
+
+    def __init__(self, unit: Unit, regions: list[Region], high: bool) -> None:
+        self._unit = unit
+        self._project = unit.project
+        self._high = high
+        self._cast = nodes_in(regions)
+        self._under = run_in(unit.project, regions)
+        self._losses = program_of(unit.project).training.losses
+        self._types = types_of(unit.project, self._losses)
+        self._scores = floating_of(unit.project, self._losses, scores=True)
+        self._models = initialized(unit)
+
+    def found(self) -> Iterator[tuple[Function, ast.expr, ast.AST]]:
+        """Yield what must become fp32, each once."""
+        told: set[ast.expr] = set()
+        for function, node in self._candidates:
+            for given in self._narrow(function, node):
+                if given not in told:
+                    told.add(given)
+                    yield function, given, node
+                    break  # fp32 and fp16 give fp32
+
+    @cached_property
+    def _candidates(self) -> list[tuple[Function, ast.AST]]:
+        near = set(self._unit.near)
+        return [
+            (function, node)
+            for function in self._project.functions()
+            if function.module in near and function not in self._under
+            if not is_of_network(function)
+            for node in function.own_nodes
+            if node not in self._cast and node not in self._losses.computing
+            if self._computes(function.module, node)
+        ]
+
+    def _computes(self, module: Module, node: ast.AST) -> bool:
+        """Tell whether a node may compute in the type of what it is given."""
+        if isinstance(node, ast.BinOp):
+            return isinstance(node.op, _ARITHMETIC)
+        if not isinstance(node, ast.Call) or node in self._unit.gone:
+            return False
+        return bool(self._project.callees(node)) or self._operand(module, node) is not None
+
+    def _operand(self, module: Module, call: ast.Call) -> ast.expr | None:
+        """Return what a function or method of torch computes of in its type."""
+        names = _COMPUTES if self._high else _BY_O1
+        name = self._project.external(module, call.func)
+        if name is not None:
+            package, _, last = name.rpartition(".")
+            known = package in _PACKAGES and last in names and name not in _IN_BLOCKS
+            return call.args[0] if known and call.args else None
+        if isinstance(call.func, ast.Attribute) and call.func.attr in names:
+            return call.func.value
+        return None
+
+    def _narrow(self, function: Function, node: ast.AST) -> Iterator[ast.expr]:
+        """Yield the operands of a node that are fp16 there now and were fp32, of which it computes in fp16."""
+        for given in self._operands(function, node, frozenset()):
+            if self._comes_of(function, given, function.parameters.names):
+                continue  # the calls that hand it in tell
+            if self._is_half(function, given) and self._is_score(function, given):
+                yield given
+
+    def _operands(
+        self, function: Function, node: ast.AST, seen: frozenset[Function]
+    ) -> Iterator[ast.expr]:
+        """Yield what a node computes of, in the type of that if it is fp16."""
+        if isinstance(node, ast.BinOp):
+            for one, other in ((node.left, node.right), (node.right, node.left)):
+                if self._leaves(function, other):
+                    yield one
+        elif isinstance(node, ast.Call):
+            if callees := self._project.callees(node):
+                yield from self._handed(node, callees, seen)
+            elif (operand := self._operand(function.module, node)) is not None:
+                yield operand
+
+    def _leaves(self, function: Function, other: ast.expr) -> bool:
+        """Tell whether fp16 beside something stays so, where Apex had it in fp32."""
+        held = self._types.of(function, other)
+        if not self._high:
+            return all(each.bare and each.apex is Kind.WIDE for each in held)
+        narrow = any(each.bare or each.native is Kind.HALF for each in held)
+        return narrow or self._is_half(function, other)
+
+    def _handed(
+        self, call: ast.Call, callees: list[Function], seen: frozenset[Function]
+    ) -> Iterator[ast.expr]:
+        """Yield what a call hands to functions that all compute with it."""
+        if seen.intersection(callees) or any(f in self._under or is_of_network(f) for f in callees):
+            return
+        for given in all_given(call):
+            names = [
+                (callee, name)
+                for callee in callees
+                for name, value in self._project.given(call, callee).items()
+                if value is given
+            ]
+            if len(names) == len(callees) and all(self._uses(*each, seen) for each in names):
+                yield given
+
+    def _uses(self, function: Function, name: str, seen: frozenset[Function]) -> bool:
+        """Tell whether a function computes with what it gets for a parameter."""
+        return any(
+            self._comes_of(function, given, [name])
+            for node in function.own_nodes
+            if isinstance(node, ast.BinOp | ast.Call) and self._computes(function.module, node)
+            for given in self._operands(function, node, seen | {function})
+        )
+
+    def _comes_of(self, function: Function, node: ast.expr, names: Collection[str]) -> bool:
+        """Tell whether an operand is one of some parameters, shaped or a part of it."""
+        while not isinstance(node, ast.Name):
+            if isinstance(node, ast.Subscript):
+                node = node.value
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                if node.func.attr not in SHAPES:
+                    return False
+                node = node.func.value
+            else:
+                return False
+        values = self._losses.reaching(function, node)
+        return any(isinstance(value, ast.arg) and value.arg in names for value in values)
+
+    def _is_half(self, function: Function, node: ast.expr) -> bool:
+        """Tell whether a value is what a network gave under autocast, in the type in which it gave it."""
+        losses = self._losses
+        if not losses.networks(function, node, cast=True, narrow=True) & self._models:
+            return False
+        made = outputs(self._project, losses, function, node, self._sinks)
+        forwards, module_of = self._unit.forwards, self._project.module_of
+        run = [call for call in made if forwards.is_network(module_of(call), call.func)]
+        return bool(run) and not self._ways.among(function, node).isdisjoint(run)
+
+    @cached_property
+    def _ways(self) -> Under:
+        return Under(self._project, self._losses, self._cast, self._under, self._sinks)
+
+    @cached_property
+    def _sinks(self) -> frozenset[ast.AST]:
+        """The calls that compute, behind which values have been made fp32."""
+        return frozenset(
+            node
+            for function, node in self._candidates
+            if isinstance(node, ast.Call)
+            if self._operand(function.module, node) is not None
+        )
+
+    def _is_score(self, function: Function, node: ast.expr) -> bool:
+        """Tell whether a value surely is fp16, and no loss that a network computes: those are fp32."""
+        held = {(each.apex, each.native) for each in self._types.of(function, node)}
+        if held <= {(Kind.HALF, Kind.HALF)}:
+            return True
+        return not any(Kind.WIDE in each for each in held) and self._scores(function, node)

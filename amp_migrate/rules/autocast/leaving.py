@@ -1,0 +1,56 @@
+"""What networks give under autocast goes on in fp32 where Apex had it so, or is told of."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from amp_migrate.autocast.leaving.computed import computed
+from amp_migrate.autocast.leaving.copied import copied, handed_out
+from amp_migrate.plan.cannot import spoken
+from amp_migrate.plan.model import Decision, Edit, ReplaceExpression, Status
+from amp_migrate.project import Function
+from amp_migrate.rules.base import Context, Rule, decision
+from amp_migrate.training.region import Region
+
+_ATOMS = ast.Name | ast.Attribute | ast.Call | ast.Subscript
+
+
+def leaving(context: Context, rule: Rule, cast: list[Region]) -> Iterator[Decision]:
+    """Make fp32 what some regions give and Apex had in fp32, where it surely has a floating type; else say so."""
+    if context.unit.plain:
+        return
+    widened = computed(context.unit, cast)
+    for function, given, used in widened:
+        edit, text = _widened(function, given)
+        message = f"what the network gives goes on as `{text}`: Apex had it in fp32 here"
+        yield decision(rule, Status.ROUTINE, function.module, used, message, [edit])
+    told: set[Function] = set()
+    behind = frozenset[ast.AST](used for _, _, used in widened)
+    for function, call, floating in copied(context.unit, cast, behind):
+        assert isinstance(call.func, ast.Attribute)
+        if floating:
+            edit, text = _widened(function, call.func.value)
+            message = f"`.cpu()` copies in fp32 what the network gives: `{text}`, as Apex did"
+            yield decision(rule, Status.ROUTINE, function.module, call, message, [edit])
+        elif function not in told:
+            told.add(function)
+            message = "`.cpu()` gives fp16 of what the network gives under autocast; under Apex it was fp32"
+            advice = "write `.float().cpu()` where numpy, sums or files need fp32"
+            yield decision(rule, Status.NOTE, function.module, call, message, advice=advice)
+
+
+def returning(context: Context, rule: Rule, cast: list[Region]) -> Iterator[Decision]:
+    """Say what goes out of sight in fp16."""
+    for function, given in handed_out(context.unit, cast) if not context.unit.plain else ():
+        message = f"what {spoken(function)} hands on may be fp16: losses that are computed of it out of sight were fp32 under Apex"
+        advice = "return `.float()` of the outputs where they are to be so"
+        yield decision(rule, Status.NOTE, function.module, given, message, advice=advice)
+
+
+def _widened(function: Function, node: ast.expr) -> tuple[Edit, str]:
+    """Return the edit that makes a value fp32, and how that reads."""
+    tree = function.module.tree
+    text = tree.segment(node)
+    text = f"{text}.float()" if isinstance(node, _ATOMS) else f"({text}).float()"
+    return ReplaceExpression(tree.span(node), text), text
