@@ -343,7 +343,7 @@ def test_what_runs_in_fp32_now_gives_no_fp16_to_copy(run: str) -> None:
     assert all(outcome.after is not None for outcome in result.outcomes)
     notes = [f.message for f in result.plan.findings() if f.code == "AMP107" and f.advice]
     assert any("runs in fp32 now" in message for message in notes)
-    assert not [message for message in notes if ".cpu()" in message]
+    assert not [f for f in result.plan.findings() if ".cpu()" in f.message]
 
 
 @pytest.mark.parametrize("run", _DRAWN.values(), ids=_DRAWN)
@@ -354,4 +354,4 @@ def test_what_is_cast_gives_fp16_to_copy(run: str) -> None:
         text = text.replace(old, new)
     result = migrate([Source.from_bytes("a.py", text.encode())], Settings())
     assert all(outcome.after is not None for outcome in result.outcomes)
-    assert [f for f in result.plan.findings() if "`.cpu()` gives fp16" in f.message]
+    assert [f for f in result.plan.findings() if "`.cpu()`" in f.message]

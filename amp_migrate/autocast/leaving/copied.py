@@ -59,9 +59,13 @@ def copied(unit: Unit, regions: Iterable[Region], widened: frozenset[ast.AST]) -
                     told.add(call)
                     if not _is_alike(unit.project, function.module, call):
                         yield Copied(function, call, floating.copied(function, call))
+    apart: dict[Function, list[ast.Call]] = {}
     for function, call in _elsewhere(unit, regions, widened):
         if call not in told and not _is_alike(unit.project, function.module, call):
-            yield Copied(function, call, floating.copied(function, call))
+            apart.setdefault(function, []).append(call)
+    for function, calls in apart.items():
+        every = all(floating.copied(function, call) for call in calls)  # alike, as for plots
+        yield from (Copied(function, call, every) for call in calls)
 
 
 def handed_out(unit: Unit, regions: Iterable[Region]) -> Iterator[tuple[Function, ast.Return]]:

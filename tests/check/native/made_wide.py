@@ -1,0 +1,92 @@
+"""What a text makes fp32: for an evaluation or a log it may, on the way to a loss it rounds otherwise than Apex did."""
+
+from __future__ import annotations
+
+from check.trainings.planted import Training
+
+_HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n"
+_BEFORE = f"""{_HEAD}from apex import amp
+
+
+def gap(out, target):
+    return (out.tanh() - target.half()).abs().mean()
+
+
+def scores(model, loader):
+    with torch.no_grad():
+        return [torch.sigmoid(model(x)).max().item() for x, _ in loader]
+
+
+def main(loader):
+    model = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model, optimizer = amp.initialize(model, optimizer, opt_level="O1")
+    kept = []
+    for x, y in loader:
+        out = model(x)
+        sharp = out * 2.5
+        loss = F.cross_entropy(sharp, y) + gap(out, x[:, :2])
+        optimizer.zero_grad()
+        with amp.scale_loss(loss, optimizer) as scaled:
+            scaled.backward()
+        optimizer.step()
+        kept.append(out.detach().cpu().mean())
+        print(torch.sigmoid(out.detach()).max().item())
+    print(kept, scores(model, loader))
+
+
+main([])
+"""
+_AFTER = f"""{_HEAD}
+
+def gap(out, target):
+    return (out.tanh() - target.half()).abs().mean()
+
+
+def scores(model, loader):
+    with torch.no_grad(), torch.cuda.amp.autocast():
+        return [torch.sigmoid(model(x).float()).max().item() for x, _ in loader]
+
+
+def main(loader):
+    model = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.cuda.amp.GradScaler()
+    kept = []
+    for x, y in loader:
+        with torch.cuda.amp.autocast():
+            out = model(x)
+            sharp = out * 2.5
+            loss = F.cross_entropy(sharp, y) + gap(out, x[:, :2])
+        optimizer.zero_grad()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        kept.append(out.detach().float().cpu().mean())
+        print(torch.sigmoid(out.detach().float()).max().item())
+    print(kept, scores(model, loader))
+
+
+main([])
+"""
+_SHARP, _LOSS, _OUT = "sharp = out * 2.5", "gap(out, x[:, :2])", "out = model(x)\n"
+
+MADE_WIDE = [
+    Training(
+        "fp32 for scores and logs",
+        {"main.py": _BEFORE},
+        {"main.py": _AFTER},
+        {
+            "a product of a loss": ((_SHARP, "sharp = out.float() * 2.5"),),
+            "handed to a helper of a loss": ((_LOSS, "gap(out.float(), x[:, :2])"),),
+            "in a helper of a loss": (("out.tanh()", "out.float().tanh()"),),
+            "right behind the forward": ((_OUT, "out = model(x).float()\n"),),
+        },
+    ),
+    Training(
+        "fp32 where a loss is fp32 in any case",
+        {"main.py": _BEFORE},
+        {"main.py": _AFTER.replace("cross_entropy(sharp", "cross_entropy(sharp.float()")},
+        {},
+    ),
+]
