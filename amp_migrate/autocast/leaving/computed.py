@@ -5,14 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
+from typing import NamedTuple
 
 from amp_migrate.apex.sites import Kind as SiteKind
+from amp_migrate.autocast.leaving.together import root
 from amp_migrate.facts.paths import all_given
-from amp_migrate.placement.finding.networks import initialized
+from amp_migrate.placement.finding.networks import casts_these_alone, initialized
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module
 from amp_migrate.protocol.code.program import program_of
-from amp_migrate.training.beliefs import SHAPES
 from amp_migrate.training.forwards.classes import is_of_network
 from amp_migrate.training.forwards.outputs import Under, outputs
 from amp_migrate.training.region import Region, nodes_in, run_in
@@ -29,20 +30,33 @@ _COMPUTES = _BY_O1 | {
     "sqrt", "tanh",
 }  # fmt: skip
 """What outside of autocast computes in the type that it is given."""
+_NOT_BY_NATIVE = frozenset({"logsigmoid", "logsumexp", "sigmoid", "std", "tanh", "var"})
+"""What does so in its blocks as well."""
 _PACKAGES = ("torch", "torch.nn.functional", "torch.special")
 _IN_BLOCKS = frozenset({"torch.nn.functional.log_softmax", "torch.nn.functional.softmax"})
 
 
-def computed(unit: Unit, regions: Iterable[Region]) -> list[tuple[Function, ast.expr, ast.AST]]:
-    """Return what must be made fp32, each with its function and what computes with it.
+class Computed(NamedTuple):
+    """What must be made fp32 that is `given` to what computes with it, the node that is `used`."""
+
+    function: Function
+    given: ast.expr
+    used: ast.AST
+
+
+def is_high(unit: Unit) -> bool:
+    """Tell whether O2 or O3 may be on, which handed out fp32."""
+    return any(unit.options[site].levels & _HIGH for site in unit.of(SiteKind.INITIALIZE))
+
+
+def computed(unit: Unit, regions: Iterable[Region]) -> list[Computed]:
+    """Return what must be made fp32.
 
     O2 and O3 handed out fp32; O1 made fp32 of what it had on its list, and of fp16 beside an fp32 tensor without dimensions.
     """
-    options = [unit.options[site] for site in unit.of(SiteKind.INITIALIZE)]
     if any(site.module.tree.older.written for site in unit.of(SiteKind.INITIALIZE)):
         return []
-    high = any(each.levels & _HIGH for each in options)
-    return list(_Computed(unit, list(regions), high).found())
+    return list(_Computed(unit, list(regions), is_high(unit)).found())
 
 
 class _Computed:
@@ -59,14 +73,14 @@ class _Computed:
         self._scores = floating_of(unit.project, self._losses, scores=True)
         self._models = initialized(unit)
 
-    def found(self) -> Iterator[tuple[Function, ast.expr, ast.AST]]:
+    def found(self) -> Iterator[Computed]:
         """Yield what must become fp32, each once."""
         told: set[ast.expr] = set()
         for function, node in self._candidates:
             for given in self._narrow(function, node):
                 if given not in told:
                     told.add(given)
-                    yield function, given, node
+                    yield Computed(function, given, node)
                     break  # fp32 and fp16 give fp32
 
     @cached_property
@@ -78,8 +92,9 @@ class _Computed:
             if function.module in near and function not in self._under
             if not is_of_network(function)
             for node in function.own_nodes
-            if node not in self._cast and node not in self._losses.computing
+            if node not in self._losses.computing
             if self._computes(function.module, node)
+            if node not in self._cast or self._stays_narrow(function.module, node)
         ]
 
     def _computes(self, module: Module, node: ast.AST) -> bool:
@@ -89,6 +104,14 @@ class _Computed:
         if not isinstance(node, ast.Call) or node in self._unit.gone:
             return False
         return bool(self._project.callees(node)) or self._operand(module, node) is not None
+
+    def _stays_narrow(self, module: Module, node: ast.AST) -> bool:
+        """Tell whether a call in a block gives fp16 as well, at a level that had fp32 in any case."""
+        if not casts_these_alone(self._unit) or not isinstance(node, ast.Call):
+            return False
+        name = self._project.external(module, node.func) or ast.unparse(node.func)
+        known = self._operand(module, node) is not None
+        return known and name.rpartition(".")[2] in _NOT_BY_NATIVE
 
     def _operand(self, module: Module, call: ast.Call) -> ast.expr | None:
         """Return what a function or method of torch computes of in its type."""
@@ -159,16 +182,8 @@ class _Computed:
 
     def _comes_of(self, function: Function, node: ast.expr, names: Collection[str]) -> bool:
         """Tell whether an operand is one of some parameters, shaped or a part of it."""
-        while not isinstance(node, ast.Name):
-            if isinstance(node, ast.Subscript):
-                node = node.value
-            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                if node.func.attr not in SHAPES:
-                    return False
-                node = node.func.value
-            else:
-                return False
-        values = self._losses.reaching(function, node)
+        name = root(node)
+        values = self._losses.reaching(function, name) if name is not None else []
         return any(isinstance(value, ast.arg) and value.arg in names for value in values)
 
     def _is_half(self, function: Function, node: ast.expr) -> bool:

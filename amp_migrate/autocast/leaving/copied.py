@@ -30,6 +30,12 @@ class Copied(NamedTuple):
     call: ast.Call
     floating: bool
 
+    @property
+    def given(self) -> ast.expr:
+        """What is copied."""
+        assert isinstance(self.call.func, ast.Attribute)
+        return self.call.func.value
+
 
 def copied(unit: Unit, regions: Iterable[Region], widened: frozenset[ast.AST]) -> Iterator[Copied]:
     """Yield each ``x.cpu()`` of what networks give in some regions, in the type in which they give it.

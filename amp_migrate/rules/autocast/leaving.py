@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.autocast.leaving.computed import computed
+from amp_migrate.autocast.leaving.computed import computed, is_high
 from amp_migrate.autocast.leaving.copied import copied, handed_out
+from amp_migrate.autocast.leaving.together import Target, together
 from amp_migrate.plan.cannot import spoken
 from amp_migrate.plan.model import Decision, Edit, ReplaceExpression, Status
 from amp_migrate.project import Function
@@ -21,19 +22,30 @@ def leaving(context: Context, rule: Rule, cast: list[Region]) -> Iterator[Decisi
     if context.unit.plain:
         return
     widened = computed(context.unit, cast)
-    for function, given, used in widened:
+    behind = frozenset[ast.AST](each.used for each in widened)
+    copies = list(copied(context.unit, cast, behind))
+    targets = [Target(each.function, each.given) for each in widened]
+    targets += (Target(each.function, each.given) for each in copies if each.floating)
+    bound = together(context.unit, cast, targets) if is_high(context.unit) else {}
+    for made in dict.fromkeys(bound.values()):
+        function = context.unit.project.holder(made)
+        edit, text = _widened(function, made)
+        message = (
+            f"what the network gives goes on as `{text}`: Apex had it in fp32 behind its block"
+        )
+        yield decision(rule, Status.ROUTINE, function.module, made, message, [edit])
+    for function, given, used in (each for each in widened if each.given not in bound):
         edit, text = _widened(function, given)
         message = f"what the network gives goes on as `{text}`: Apex had it in fp32 here"
         yield decision(rule, Status.ROUTINE, function.module, used, message, [edit])
     told: set[Function] = set()
-    behind = frozenset[ast.AST](used for _, _, used in widened)
-    for function, call, floating in copied(context.unit, cast, behind):
-        assert isinstance(call.func, ast.Attribute)
-        if floating:
-            edit, text = _widened(function, call.func.value)
+    for copy in copies:
+        function, call = copy.function, copy.call
+        if copy.floating and copy.given not in bound:
+            edit, text = _widened(function, copy.given)
             message = f"`.cpu()` copies in fp32 what the network gives: `{text}`, as Apex did"
             yield decision(rule, Status.ROUTINE, function.module, call, message, [edit])
-        elif function not in told:
+        elif not copy.floating and function not in told:
             told.add(function)
             message = "`.cpu()` gives fp16 of what the network gives under autocast; under Apex it was fp32"
             advice = "write `.float().cpu()` where numpy, sums or files need fp32"

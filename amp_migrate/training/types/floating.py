@@ -89,6 +89,12 @@ class Floating:
         """Yield what was put into the container that a variable or attribute holds."""
         return (self._losses.handed_over(n) for n in self._losses.put_in(function, node))
 
+    def _joined(self, function: Function, node: ast.expr) -> frozenset[int]:
+        """Return what was put into a container of which torch makes one tensor: ``torch.cat(outputs)``."""
+        up = function.module.tree.parent(node)
+        joins = isinstance(up, ast.Call) and up.args[:1] == [node] and _named(up) in _JOINS
+        return self._losses.put_in(function, node) if joins else frozenset()
+
     def _is_name(self, function: Function, name: ast.Name, seen: frozenset[ast.AST]) -> bool:
         """Tell whether all that a variable may hold is so."""
         values = list(self._bound(function, name))
@@ -165,9 +171,9 @@ class Floating:
     def _step(self, function: Function, node: ast.AST) -> Step:
         """Return what comes straight before a value, in its type."""
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            return Step((), self._origins(function, node), self._losses.put_in(function, node))
+            return Step((), self._origins(function, node), self._joined(function, node))
         if isinstance(node, ast.Attribute) and node.attr not in _VIEWS:
-            return Step((), [], self._losses.put_in(function, node))
+            return Step((), [], self._joined(function, node))
         if isinstance(node, ast.Call):
             if callees := self._project.callees(node):
                 ends = [Origin(c, value, down=node) for c in callees for value in returned(c)]
