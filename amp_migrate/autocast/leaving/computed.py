@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -72,6 +72,7 @@ class _Computed:
         self._types = types_of(unit.project, self._losses)
         self._scores = floating_of(unit.project, self._losses, scores=True)
         self._models = initialized(unit)
+        self._used: dict[tuple[Function, str], bool] = {}
 
     def found(self) -> Iterator[Computed]:
         """Yield what must become fp32, each once."""
@@ -127,25 +128,29 @@ class _Computed:
 
     def _narrow(self, function: Function, node: ast.AST) -> Iterator[ast.expr]:
         """Yield the operands of a node that are fp16 there now and were fp32, of which it computes in fp16."""
-        for given in self._operands(function, node, frozenset()):
-            if self._comes_of(function, given, function.parameters.names):
-                continue  # the calls that hand it in tell
-            if self._is_half(function, given) and self._is_score(function, given):
-                yield given
+        for given in self._operands(function, node, asked=self._is_narrow):
+            if not self._comes_of(function, given, function.parameters.names):
+                yield given  # of those the calls that hand them in tell
+
+    def _is_narrow(self, function: Function, node: ast.expr) -> bool:
+        return self._is_half(function, node) and self._is_score(function, node)
 
     def _operands(
-        self, function: Function, node: ast.AST, seen: frozenset[Function]
+        self, function: Function, node: ast.AST, asked: Callable[[Function, ast.expr], bool]
     ) -> Iterator[ast.expr]:
-        """Yield what a node computes of, in the type of that if it is fp16."""
+        """Yield what a node computes of, in the type of that if it is fp16, where something holds of that."""
         if isinstance(node, ast.BinOp):
             for one, other in ((node.left, node.right), (node.right, node.left)):
-                if self._leaves(function, other):
+                if asked(function, one) and self._leaves(function, other):
                     yield one
         elif isinstance(node, ast.Call):
             if callees := self._project.callees(node):
-                yield from self._handed(node, callees, seen)
+                for given in all_given(node):
+                    if asked(function, given) and self._is_used(node, callees, given):
+                        yield given
             elif (operand := self._operand(function.module, node)) is not None:
-                yield operand
+                if asked(function, operand):
+                    yield operand
 
     def _leaves(self, function: Function, other: ast.expr) -> bool:
         """Tell whether fp16 beside something stays so, where Apex had it in fp32."""
@@ -155,30 +160,31 @@ class _Computed:
         narrow = any(each.bare or each.native is Kind.HALF for each in held)
         return narrow or self._is_half(function, other)
 
-    def _handed(
-        self, call: ast.Call, callees: list[Function], seen: frozenset[Function]
-    ) -> Iterator[ast.expr]:
-        """Yield what a call hands to functions that all compute with it."""
-        if seen.intersection(callees) or any(f in self._under or is_of_network(f) for f in callees):
-            return
-        for given in all_given(call):
-            names = [
-                (callee, name)
-                for callee in callees
-                for name, value in self._project.given(call, callee).items()
-                if value is given
-            ]
-            if len(names) == len(callees) and all(self._uses(*each, seen) for each in names):
-                yield given
+    def _is_used(self, call: ast.Call, callees: list[Function], given: ast.expr) -> bool:
+        """Tell whether all the functions that a call runs compute with something that it gives."""
+        if any(f in self._under or is_of_network(f) for f in callees):
+            return False
+        names = [
+            (callee, name)
+            for callee in callees
+            for name, value in self._project.given(call, callee).items()
+            if value is given
+        ]
+        return len(names) == len(callees) and all(self._uses(*each) for each in names)
 
-    def _uses(self, function: Function, name: str, seen: frozenset[Function]) -> bool:
+    def _uses(self, function: Function, name: str) -> bool:
         """Tell whether a function computes with what it gets for a parameter."""
-        return any(
-            self._comes_of(function, given, [name])
-            for node in function.own_nodes
-            if isinstance(node, ast.BinOp | ast.Call) and self._computes(function.module, node)
-            for given in self._operands(function, node, seen | {function})
-        )
+        if (function, name) not in self._used:
+            self._used[function, name] = False  # as long as it is asked
+            self._used[function, name] = any(
+                True
+                for node in function.own_nodes
+                if isinstance(node, ast.BinOp | ast.Call) and self._computes(function.module, node)
+                for _ in self._operands(
+                    function, node, asked=lambda f, given: self._comes_of(f, given, [name])
+                )
+            )
+        return self._used[function, name]
 
     def _comes_of(self, function: Function, node: ast.expr, names: Collection[str]) -> bool:
         """Tell whether an operand is one of some parameters, shaped or a part of it."""
