@@ -79,10 +79,26 @@ class _Computed:
         told: set[ast.expr] = set()
         for function, node in self._candidates:
             for given in self._narrow(function, node):
-                if given not in told:
+                if given not in told and not self._trains(node):
                     told.add(given)
                     yield Computed(function, given, node)
                     break  # fp32 and fp16 give fp32
+
+    def _trains(self, node: ast.AST) -> bool:
+        """Tell whether what a node computes comes to a loss that trains, where O1 may be on and left it in fp16."""
+        if not self._high or casts_these_alone(self._unit):
+            return False
+        return any(self._losses.computes(*each, node, cast=True) for each in self._trained)
+
+    @cached_property
+    def _trained(self) -> list[tuple[Function, ast.expr]]:
+        """The losses of the backward passes of the project."""
+        calls = self._losses.objects.method_calls.get("backward", ())
+        return [
+            (self._project.function_of(module, call), call.func.value)
+            for module, call in calls
+            if isinstance(call.func, ast.Attribute)
+        ]
 
     @cached_property
     def _candidates(self) -> list[tuple[Function, ast.AST]]:

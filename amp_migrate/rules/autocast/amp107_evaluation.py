@@ -5,8 +5,13 @@ Puts the forward pass of a migrated model that runs without gradients (`torch.no
 autocast, with the loss that follows it and what squares its outputs or takes their norm. A `with torch.no_grad():`
 that holds nothing else gets autocast as a second item.
 
+What leaves a block in fp16 and was fp32 under Apex becomes so by `.float()`, where it surely has a floating type and no
+backward comes of it: copies to the CPU, what O2 and O3 handed out, and of O1 deviations, variances and what stands beside an
+fp32 tensor without dimensions. A note names the copies of which that is not known.
+
 ## Why
-O1 cast evaluation as well. Left in fp32, evaluation needs twice the memory and its metrics differ slightly.
+O1 cast evaluation as well. Left in fp32, evaluation needs twice the memory and its metrics differ slightly. Scores that are
+averaged, ranked or kept in fp16 have fewer than 11 bits.
 
 ## Example
     with torch.no_grad():

@@ -79,9 +79,11 @@ class Losses:
             self._named[loss, stops] = self._walks[stops].run((function, loss))
         return self._named[loss, stops]
 
-    def computes(self, function: Function, loss: ast.expr, node: ast.AST) -> bool:
-        """Tell whether a node is among what computes a loss, as far as that can be followed back."""
-        return node in self._followed(function, loss)[1]
+    def computes(
+        self, function: Function, loss: ast.expr, node: ast.AST, *, cast: bool = False
+    ) -> bool:
+        """Tell whether a node is among what computes a loss, as far as that can be followed back; `cast` as for `networks`."""
+        return node in self._followed(function, loss, SETTLES if cast else None)[1]
 
     def calls(self, function: Function, loss: ast.expr, *, cast: bool) -> list[ast.Call]:
         """Return the calls among what computes a loss, as far as that can be followed back; `cast` as for `networks`."""

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from functools import cached_property, partial
 
-from amp_migrate.facts.paths import all_given
+from amp_migrate.facts.paths import all_given, tail
 from amp_migrate.flow.cfg.points import Kind as PointKind
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.once import kept
@@ -92,7 +92,7 @@ class Floating:
     def _joined(self, function: Function, node: ast.expr) -> frozenset[int]:
         """Return what was put into a container of which torch makes one tensor: ``torch.cat(outputs)``."""
         up = function.module.tree.parent(node)
-        joins = isinstance(up, ast.Call) and up.args[:1] == [node] and _named(up) in _JOINS
+        joins = isinstance(up, ast.Call) and up.args[:1] == [node] and tail(up) in _JOINS
         return self._losses.put_in(function, node) if joins else frozenset()
 
     def _is_name(self, function: Function, name: ast.Name, seen: frozenset[ast.AST]) -> bool:
@@ -102,7 +102,10 @@ class Floating:
             bool(values)
             and all(
                 bound in self._asked
-                or (value is not None and self._is(self._holder(function, value), value, seen))
+                or (
+                    value is not None
+                    and self._is(self._losses.reached.holder(function, value), value, seen)
+                )
                 for bound, value in values
             )
             and all(self._is(*each, seen) for each in self._put_in(function, name))
@@ -113,12 +116,28 @@ class Floating:
         if callees := self._project.callees(call):
             ends = [(callee, value) for callee in callees for value in returned(callee)]
             return bool(ends) and all(self._is(*end, seen) for end in ends)
+        if self._gives_scores(function, call):
+            return True
         if not _is_torch(self._project, function.module, call):
             return False
-        if _named(call) in FRACTIONS:
+        if getattr(call.func, "attr", "") in FRACTIONS:
             return True
         part = _kept(self._project, function.module, call)
         return part is not None and self._is(function, part, seen)
+
+    def _gives_scores(self, function: Function, call: ast.Call) -> bool:
+        """Tell whether a network gives scores elsewhere, called with as much."""
+        groups = self._project.values.groups(function.module, call.func)
+        given = len(all_given(call))
+        return any(given == many and groups & others for many, others in self._giving)
+
+    @cached_property
+    def _giving(self) -> set[tuple[int, frozenset[int]]]:
+        """How much calls are given that give scores, and the names of what is called."""
+        groups = self._project.values.groups
+        asked = floating_of(self._project, self._losses, scores=True)._asked
+        calls = (n for n in asked if isinstance(n, ast.Call) and not self._project.callees(n))
+        return {(len(all_given(c)), groups(self._project.module_of(c), c.func)) for c in calls}
 
     def _is_item(self, function: Function, node: ast.Subscript) -> bool:
         """Tell whether the same item of what a variable holds is asked for fractions elsewhere."""
@@ -188,7 +207,7 @@ class Floating:
         found: list[Origin] = []
         for bound, value in self._bound(function, name):
             if isinstance(value, ast.expr):
-                holder = self._holder(function, value)
+                holder = self._losses.reached.holder(function, value)
                 found.append(Origin(holder, value, elsewhere=holder is not function))
             if isinstance(bound, ast.arg):
                 found += [
@@ -225,18 +244,11 @@ class Floating:
                 value = None
             yield point.node, value
 
-    def _holder(self, function: Function, value: ast.expr) -> Function:
-        return self._losses.reached.holder(function, value)
-
 
 def _is_torch(project: Project, module: Module, call: ast.Call) -> bool:
     """Tell whether a call is of a function of torch, or of a method that no class of the project is seen to have."""
     name = project.external(module, call.func)
     return name.startswith("torch.") if name is not None else isinstance(call.func, ast.Attribute)
-
-
-def _named(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else ""
 
 
 def _kept(project: Project, module: Module, call: ast.Call) -> ast.expr | None:
