@@ -120,7 +120,7 @@ def compare(before: Program, after: Program, claims: Claims) -> Comparison:
         *declared(old, new, claims),
         *entered_unseen(old, new, claims),
         *foreign(old, new, claims),
-        *made_wide(old, new, claims),
+        *made_wide(old, new, claims, networks),
         *saved_apart(old, new, every),
         *turned_off(old, new),
         *answered(old, new, every, claims),

@@ -15,7 +15,7 @@ from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.forwards.classes import is_of_network
-from amp_migrate.training.forwards.outputs import Under, outputs
+from amp_migrate.training.forwards.outputs import Under, comes_to_backward, outputs
 from amp_migrate.training.region import Region, nodes_in, run_in
 from amp_migrate.training.types.floating import floating_of
 from amp_migrate.training.types.floats import Kind
@@ -88,17 +88,7 @@ class _Computed:
         """Tell whether what a node computes comes to a loss that trains, where O1 may be on and left it in fp16."""
         if not self._high or casts_these_alone(self._unit):
             return False
-        return any(self._losses.computes(*each, node, cast=True) for each in self._trained)
-
-    @cached_property
-    def _trained(self) -> list[tuple[Function, ast.expr]]:
-        """The losses of the backward passes of the project."""
-        calls = self._losses.objects.method_calls.get("backward", ())
-        return [
-            (self._project.function_of(module, call), call.func.value)
-            for module, call in calls
-            if isinstance(call.func, ast.Attribute)
-        ]
+        return comes_to_backward(self._project, self._losses, node)
 
     @cached_property
     def _candidates(self) -> list[tuple[Function, ast.AST]]:

@@ -10,6 +10,7 @@ from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.beliefs import SHAPES
+from amp_migrate.training.forwards.outputs import comes_to_backward
 from amp_migrate.training.region import Region, nodes_in
 
 
@@ -41,9 +42,11 @@ def _made(unit: Unit, target: Target, cast: Set[ast.AST]) -> ast.expr | None:
     if name is None or not isinstance(made, ast.Call) or made not in cast:
         return None
     up = function.module.tree.parent(made)
-    if made in losses.computing or not isinstance(up, ast.Assign) or len(up.targets) > 1:
+    if not isinstance(up, ast.Assign) or not isinstance(up.targets[0], ast.Name):
         return None
-    if not isinstance(up.targets[0], ast.Name):
+    if len(up.targets) > 1 or made in losses.computing:
+        return None
+    if comes_to_backward(unit.project, losses, made):
         return None
     read = (n for n in function.all_nodes if isinstance(n, ast.Name) and n.id == name.id)
     inside = (n for n in read if isinstance(n.ctx, ast.Load) and n in cast)

@@ -36,6 +36,15 @@ def outputs(
     return [n for n in walk.back([(function, node)])[1] if isinstance(n, ast.Call)]
 
 
+def comes_to_backward(project: Project, losses: Losses, node: ast.AST) -> bool:
+    """Tell whether casts in a node show in the loss of a backward pass, through what no gradient passes as well."""
+    return any(
+        losses.computes(project.function_of(module, call), call.func.value, node, cast=True)
+        for module, call in losses.objects.method_calls.get("backward", ())
+        if isinstance(call.func, ast.Attribute)
+    )
+
+
 class Under:
     """Tells which of those calls run under autocast on their way to a value: in `cast` nodes, or below a call that does.
 

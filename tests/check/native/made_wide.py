@@ -70,6 +70,9 @@ def main(loader):
 main([])
 """
 _SHARP, _LOSS, _OUT = "sharp = out * 2.5", "gap(out, x[:, :2])", "out = model(x)\n"
+_GUESS = "sharp = out\n        guess = torch.softmax(out.detach() / 0.5, dim=1)"
+_GUESSED = "F.mse_loss(sharp, guess)"
+_GUESS_IN_BLOCK = "sharp = out\n            guess = torch.softmax(out.detach() / 0.5, dim=1)"
 
 MADE_WIDE = [
     Training(
@@ -82,6 +85,12 @@ MADE_WIDE = [
             "in a helper of a loss": (("out.tanh()", "out.float().tanh()"),),
             "right behind the forward": ((_OUT, "out = model(x).float()\n"),),
         },
+    ),
+    Training(
+        "guesses that become targets",
+        {"main.py": _BEFORE.replace(_LOSS, _GUESSED).replace(_SHARP, _GUESS)},
+        {"main.py": _AFTER.replace(_LOSS, _GUESSED).replace(_SHARP, _GUESS_IN_BLOCK)},
+        {"in fp32": (("out.detach() / 0.5", "out.detach().float() / 0.5"),)},
     ),
     Training(
         "fp32 where a loss is fp32 in any case",

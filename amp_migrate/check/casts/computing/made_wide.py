@@ -6,6 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from amp_migrate.check.casts.networks import Networks
 from amp_migrate.check.events.claims import Claims
 from amp_migrate.check.events.sides import Key, Side, differs, staying
 from amp_migrate.check.events.traces import Difference
@@ -14,6 +15,7 @@ from amp_migrate.project import Function, Module
 from amp_migrate.training.beliefs import REFUSES_CASTS, SHAPES
 from amp_migrate.training.contexts import Context, around, context
 from amp_migrate.training.forwards.known_losses import is_loss_class
+from amp_migrate.training.forwards.outputs import comes_to_backward
 from amp_migrate.training.types.wide import computed as computes_wide
 from amp_migrate.training.types.wide import is_one
 
@@ -22,14 +24,21 @@ _WRITING = frozenset({"AMP112", "AMP113", "AMP115", "AMP123"})
 """The rules that say of a line that what is computed there is made fp32, as Apex had it."""
 
 
-def made_wide(old: Side, new: Side, claims: Claims) -> Iterator[tuple[Key, Difference]]:
-    """Yield what comes into the new text so."""
+def made_wide(
+    old: Side, new: Side, claims: Claims, networks: Networks
+) -> Iterator[tuple[Key, Difference]]:
+    """Yield what comes into the new text so; where O1 may be on, also without gradients, as targets do."""
+    losses = new.program.training.losses
     for before, after, _ in staying(old, new, claims):
         had = Counter(ast.unparse(call) for f in before for call in _widening(f))
         for function in after:
             for call in _widening(function):
                 had[text := ast.unparse(call)] -= 1
-                if had[text] >= 0 or call not in new.program.training.losses.computing:
+                trains = call in losses.computing
+                trains = trains or (
+                    not networks.only_given and comes_to_backward(new.project, losses, call)
+                )
+                if had[text] >= 0 or not trains:
                     continue
                 if not (_is_alike(new, function, call) or _is_claimed(claims, before, function)):
                     yield differs(function, call, f"`{text}` {_WIDENED}")
