@@ -127,6 +127,8 @@ class Floating:
 
     def _gives_scores(self, function: Function, call: ast.Call) -> bool:
         """Tell whether a network gives scores elsewhere, called with as much."""
+        if any(held.apex is Kind.WHOLE for held in self._types.of(function, call)):
+            return False  # as classes outside of a training
         groups = self._project.values.groups(function.module, call.func)
         given = len(all_given(call))
         return any(given == many and groups & others for many, others in self._giving)
