@@ -1,15 +1,20 @@
-"""Which opt_levels an expression may be, as far as the file says."""
+"""Which opt_levels an expression may be, as far as the file says, and when they cast."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 from amp_migrate.facts.constants import string
 from amp_migrate.facts.paths import argument, tail
 from amp_migrate.facts.scopes import assigned
+from amp_migrate.flow.condition import FALSE, TRUE, Condition, negate
 from amp_migrate.project import Module
 
 ALL = frozenset({"O0", "O1", "O2", "O3"})
+OF_GIVEN = frozenset({"O2", "O3"})
+"""The levels that cast the networks that they are given, and no function of torch."""
+Spell = Callable[[ast.expr], str]
 
 
 def possible(module: Module, node: ast.expr) -> frozenset[str]:
@@ -103,3 +108,51 @@ def _choices(call: ast.Call) -> frozenset[str] | None:
     values = [n.value for n in given.elts if isinstance(n, ast.Constant)]
     texts = [value for value in values if isinstance(value, str)]
     return frozenset(texts) if texts and len(texts) == len(given.elts) else None
+
+
+def cast(node: ast.expr | None, segment: Spell) -> tuple[str | None, Condition]:
+    """Return the level that an expression always is, if it is one, and when it is not O0."""
+    if node is None:
+        return "O1", TRUE
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value, FALSE if node.value == "O0" else TRUE
+    if isinstance(node, ast.IfExp):
+        return None, _choice(node, segment)
+    return None, Condition(None, f'{_compared(node, segment)} != "O0"')
+
+
+def patched(
+    node: ast.expr | None, on: Condition, levels: frozenset[str], segment: Spell
+) -> Condition:
+    """Return when a level is O1, where `on` says that it is not O0."""
+    if not levels & OF_GIVEN:
+        return on if levels else FALSE
+    if node is None or "O1" not in levels:
+        return FALSE
+    if isinstance(node, ast.IfExp):
+        arms = (node.body, node.orelse)
+        of_one = [string(arm) == "O1" for arm in arms]
+        if all(string(arm) is not None for arm in arms):
+            test = Condition(None, segment(node.test))
+            return test if of_one[0] else negate(test)
+    return Condition(None, f'{_compared(node, segment)} == "O1"')
+
+
+def _compared(node: ast.expr, segment: Spell) -> str:
+    """Return the text of an expression as one side of a comparison."""
+    text = segment(node)
+    plain = ast.Name | ast.Attribute | ast.Subscript | ast.Call | ast.JoinedStr
+    return text if isinstance(node, plain) else f"({text})"
+
+
+def _choice(node: ast.IfExp, segment: Spell) -> Condition:
+    yes = node.body.value if isinstance(node.body, ast.Constant) else None
+    no = node.orelse.value if isinstance(node.orelse, ast.Constant) else None
+    if isinstance(yes, str) and isinstance(no, str):
+        if "O0" not in (yes, no):
+            return TRUE
+        if yes == no:
+            return FALSE
+        test = Condition(None, segment(node.test))
+        return test if no == "O0" else negate(test)
+    return Condition(None, f'({segment(node)}) != "O0"')

@@ -7,17 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from amp_migrate.apex.choices import dynamic_unless_one
-from amp_migrate.apex.levels import ALL, chosen, possible
+from amp_migrate.apex.levels import ALL, OF_GIVEN, Spell, cast, chosen, patched, possible
 from amp_migrate.apex.sites import Site
 from amp_migrate.apex.unpacked.asked import remark, unpacked
 from amp_migrate.apex.unpacked.writes import Entries, at_run_time
 from amp_migrate.facts.constants import filled, is_false, is_none, is_true, number
 from amp_migrate.facts.paths import path
-from amp_migrate.flow.condition import FALSE, TRUE, Condition, conjunction, negate, speller
+from amp_migrate.flow.condition import FALSE, TRUE, Condition, conjunction, speller
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Project
 
-Spell = Callable[[ast.expr], str]
 Constant = Callable[[ast.expr], ast.Constant | None]
 
 PARAMETERS = (
@@ -31,7 +30,7 @@ PARAMETERS = (
 class Options:
     """The arguments of one initialize: conditions under which casts and scaling are on, and scaler settings.
 
-    `switch` is when Apex scaled: `enabled=`, and that a loss scale which is 1 under a test is not. `always_scales`: a
+    `patches` is when Apex cast whatever ran, and not the networks alone that it was given: at O1. `switch` is when Apex scaled: `enabled=`, and that a loss scale which is 1 under a test is not. `always_scales`: a
     loss scale is asked for, which Apex honours at O0 too, or O2 casts nothing.
     `chosen_scale` is a loss_scale known only at run time; `stays`: its dynamic one has no room between its bounds. `idle`: nothing trains with the optimizers.
     """
@@ -40,6 +39,7 @@ class Options:
     casts: Condition
     switch: Condition
     level: str | None
+    patches: Condition = TRUE
     scaling: bool = True
     init_scale: str | None = None
     growth_interval: str | None = None
@@ -100,14 +100,15 @@ def read(project: Project, site: Site, constant: Constant) -> Options:
         )
     segment, unread = speller(site.module.tree), ""
     for mapping in mappings:
-        held, asked = unpacked(project, site, mapping, PARAMETERS[2:])
+        held, missing = unpacked(project, site, mapping, PARAMETERS[2:])
         unread = unread if held is not None else segment(mapping)
-        later: Entries = {key: at_run_time(mapping, key) for key in asked}
+        later: Entries = {key: at_run_time(mapping, key) for key in missing}
         named = {**named, **held} if held is not None else {**later, **named}
     wanted = named.get("opt_level")
     local = isinstance(wanted, ast.Name) and site.module.scopes.is_local(wanted)
     known = constant(wanted) or chosen(site.module, wanted) if local and wanted else None
-    level, on = _level(known or wanted, segment)
+    asked = known or wanted
+    level, on = cast(asked, segment)
     switch = named.get("enabled")
     given = TRUE
     if switch is not None and not is_true(switch):
@@ -119,6 +120,7 @@ def read(project: Project, site: Site, constant: Constant) -> Options:
     _loss_scale(options, scale and (constant(scale) or scale), segment)
     _bounds(options, named, segment, constant)
     options.levels = frozenset() if alone else _levels(site, named.get("opt_level"), level)
+    options.patches = conjunction([patched(asked, on, options.levels, segment), given])
     _cast_model_type(site, named.get("cast_model_type"), options.levels, segment)
     _remarks(options, named, options.levels)
     if unread:
@@ -166,32 +168,6 @@ def _is_empty(node: ast.expr) -> bool:
 
 def _is_type(node: ast.expr, *names: str) -> bool:
     return (path(node) or "").rpartition(".")[2] in names
-
-
-def _level(node: ast.expr | None, segment: Spell) -> tuple[str | None, Condition]:
-    if node is None:
-        return "O1", TRUE
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return node.value, FALSE if node.value == "O0" else TRUE
-    if isinstance(node, ast.IfExp):
-        return None, _choice(node, segment)
-    text = segment(node)
-    if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call | ast.JoinedStr):
-        text = f"({text})"
-    return None, Condition(None, f'{text} != "O0"')
-
-
-def _choice(node: ast.IfExp, segment: Spell) -> Condition:
-    yes = node.body.value if isinstance(node.body, ast.Constant) else None
-    no = node.orelse.value if isinstance(node.orelse, ast.Constant) else None
-    if isinstance(yes, str) and isinstance(no, str):
-        if "O0" not in (yes, no):
-            return TRUE
-        if yes == no:
-            return FALSE
-        test = Condition(None, segment(node.test))
-        return test if no == "O0" else negate(test)
-    return Condition(None, f'({segment(node)}) != "O0"')
 
 
 def _loss_scale(options: Options, node: ast.expr | None, segment: Spell) -> None:
@@ -264,8 +240,8 @@ def _remarks(options: Options, named: dict[str, ast.expr], levels: frozenset[str
             "opt_level O2 becomes autocast: weights stay fp32 (O2 kept fp16 weights with fp32 masters), and behind "
             "its block what the network gives may be fp16, which was fp32, so memory and the last bits of the losses change"
         )
-    elif {"O2", "O3"} & levels and len(levels) > 1:
-        high = " and ".join(sorted({"O2", "O3"} & levels))
+    elif OF_GIVEN & levels and len(levels) > 1:
+        high = " and ".join(sorted(OF_GIVEN & levels))
         options.remarks.append(
             f"opt_level is chosen at run time: {high} become{'s' * (' ' not in high)} autocast as well, with weights "
             "that stay fp32 instead of fp16, and outputs behind its block that may be fp16, which were fp32, so memory "

@@ -20,6 +20,7 @@ from amp_migrate.project.reach import coming_to
 from amp_migrate.protocol.faults import Place
 
 if TYPE_CHECKING:
+    from amp_migrate.check.events.claims import Claim
     from amp_migrate.check.judging.judge import Judge
     from amp_migrate.check.judging.objections import Judgement
     from amp_migrate.plan.unit_summary import UnitSummary
@@ -159,14 +160,10 @@ class Attempts:
         native = not any(uses_apex(self._outcomes[path].before.text) for path in after)
         if native or not self._settings.migrates:
             return None
-        from amp_migrate.check.events.claims import Claim, Claims
+        from amp_migrate.check.events.claims import Claims
 
-        claims = (
-            Claim(f.code, f.path, f.span.line, f.span.end_line, f.status is Status.NOTE)
-            for f in plan.findings()
-        )
         judge = self._judge(self._planner.staying.difference(after))
-        told = Claims(tuple(claims), self._settings.dtype)
+        told = Claims(tuple(_claims(plan)), self._settings.dtype)
         return judge.judged(after, told, self._read_after(after))
 
     def _judge_without(self, staying: frozenset[str]) -> Judge:
@@ -227,3 +224,16 @@ def rewritten(planned: list[Edit], tree: Tree, before: str, made: Made) -> str |
         return Refusal(path, OPTED_OUT, line)
     reason = check(tree.text, after, path)
     return after if reason is None else Refusal(path, reason)
+
+
+def _claims(plan: Plan) -> Iterator[Claim]:
+    """Yield what the decisions of a run claim; a note on what an edit keeps in fp32 says of nothing that it changes."""
+    from amp_migrate.check.events.claims import IN_FP32, Claim
+
+    for decision in plan.decisions:
+        found = decision.finding
+        code, span = found.code, found.span
+        note = found.status is Status.NOTE and not (code == IN_FP32 and decision.edits)
+        yield Claim(code, found.path, span.line, span.end_line, note)
+        for place in found.named if note else ():
+            yield Claim(code, place.path, place.span.line, place.span.end_line, note)

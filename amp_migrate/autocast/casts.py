@@ -46,7 +46,7 @@ class Casts:
 
     def __init__(self, unit: Unit, creations: list[Creation]) -> None:
         self._unit = unit
-        self._creations = creations
+        self.creations = creations
         self._reach: dict[Function, set[Function]] = {}
         self._asked = Asked(unit, creations)
         self._begun = Begun(unit)
@@ -64,7 +64,7 @@ class Casts:
     @property
     def never(self) -> bool:
         """Whether Apex was never on (O0), so that nothing is cast."""
-        return bool(self._creations) and all(c.casts.value is False for c in self._creations)
+        return bool(self.creations) and all(c.casts.value is False for c in self.creations)
 
     def enabled(self, function: Function, node: ast.AST, *, training: bool) -> str | None:
         """Return the text of `enabled=` at `node`; empty where casts are always on.
@@ -97,8 +97,8 @@ class Casts:
 
     def _with_others(self, function: Function, text: str) -> str:
         """Return the condition of an initialize of a function together with that of one which may have run before."""
-        others = [c for c in self._creations if c.site.function is not function]
-        if len(others) == len(self._creations):
+        others = [c for c in self.creations if c.site.function is not function]
+        if len(others) == len(self.creations):
             return text
         already = already_on(self._unit.project, function, others, self._asked.told)
         whole = joined(text, already) if already is not None else None
@@ -110,7 +110,7 @@ class Casts:
         A GradScaler that is made there is off, or a disabled one, in runs that do not come to it.
         """
         asked = self.told(function, node, training=False)
-        begun = any(self._begun.before(c, function, node) for c in self._creations)
+        begun = any(self._begun.before(c, function, node) for c in self.creations)
         if begun or (asked is not None and asked.by_scaler):
             return []
         every = self._each(function, node)
@@ -152,7 +152,7 @@ class Casts:
             return seen or respelt
         scaling = self._scaling(creations)
         if seen and not training and not (scaling and function in self._unit.home.users):
-            held = scaling and without_cost(self._unit.home, function, node, self._creations)
+            held = scaling and without_cost(self._unit.home, function, node, self.creations)
             return Told(f"{held}.is_enabled()", by_scaler=True) if held else seen
         if not scaling or not (self._unit.home.inits or self._unit.home.callers.alone):
             return seen or respelt or self._give_up(function, node, training)
@@ -191,7 +191,7 @@ class Casts:
 
     def _by_scaler(self, function: Function, node: ast.AST, training: bool) -> Told | None:
         """Return what the scaler says that is made where amp was chosen."""
-        home, made = self._unit.home, self._creations
+        home, made = self._unit.home, self.creations
         if not training:
             scaler = at_hand(home, function, node, made) or without_cost(home, function, node, made)
         else:
@@ -206,28 +206,26 @@ class Casts:
 
     def runs(self, function: Function) -> bool:
         """Tell whether a program that initializes a model of the unit can run a function."""
-        return any(function in self._reached(creation) for creation in self._creations)
+        return any(function in self._reached(creation) for creation in self.creations)
 
     def _nearest(
         self, creations: list[Creation], function: Function, node: ast.AST
     ) -> list[Creation]:
         """Return the initializes of models alone that share the most guards with a node, less those guards."""
-        own = [
-            c
-            for c in creations
-            if c.site.function is function and c.site not in self._unit.home.inits.get(function, [])
-        ]
+        making = self._unit.home.inits.get(function, [])
+        own = [c for c in creations if c.site.function is function and c.site not in making]
         project = self._unit.project
         before = [c for c in own if may_follow(project, function, c.site.node, node)]
         if len(own) < len(creations) or not before:
             return creations
         near = {c: len(c.within) - len(c.apart(node)) for c in before}
         best = [c for c in before if near[c] == max(near.values())]
-        options = self._unit.options
-        return [
-            replace(c, casts=as_bool(c.casts_at(node, options[c.site].casts), self._unit.not_bools))
-            for c in best
-        ]
+        bools = self._unit.not_bools
+        return [replace(c, casts=as_bool(c.casts_at(node, self._stated(c)), bools)) for c in best]
+
+    def _stated(self, creation: Creation) -> Condition:
+        """Return what an initialize itself states."""
+        return self._unit.options[creation.site].casts
 
     def set_before(self, function: Function, node: ast.AST) -> int | None:
         """Return the line that may set a part of the condition once AMP is on, and before a node; None if nothing does."""
@@ -261,10 +259,10 @@ class Casts:
 
     def _of(self, function: Function) -> list[Creation]:
         """Return the initializes whose program can run a function; all where that is not known."""
-        own = [c for c in self._creations if c.site.function is function]
+        own = [c for c in self.creations if c.site.function is function]
         if own:
             return own
-        return [c for c in self._creations if function in self._reached(c)] or self._creations
+        return [c for c in self.creations if function in self._reached(c)] or self.creations
 
     def _reached(self, creation: Creation) -> set[Function]:
         origin = creation.site.function

@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.autocast.bce import Bce
-from amp_migrate.autocast.casts import Casts
+from amp_migrate.autocast.casts import Casts, Told
 from amp_migrate.autocast.evaluated.evaluation import evaluations
+from amp_migrate.autocast.given.networks import Networks
+from amp_migrate.autocast.given.patched import Patched
 from amp_migrate.autocast.inlines import Inline
 from amp_migrate.availability.availability import Availability
 from amp_migrate.dual.branches import Branches
@@ -73,6 +75,8 @@ class Context:
     entropies: list[Bce] = field(default_factory=list)
     hoisted_losses: dict[ScaleLoss, str] = field(default_factory=dict)
     _evaluations: list[Region] | None = None
+    _networks: Networks | None = None
+    _patched: Patched | None = None
 
     def evaluations(self) -> list[Region]:
         """Return the evaluation forwards of the unit that no training region holds, but for code that is compiled: O1 cast none there."""
@@ -80,6 +84,32 @@ class Context:
             project, found = self.unit.project, evaluations(self.unit)
             self._evaluations = [r for r in found if not is_compiled(project, r.function)]
         return list(self._evaluations)
+
+    @property
+    def networks(self) -> Networks:
+        """Which networks regions run that Apex was not given."""
+        if self._networks is None:
+            self._networks = Networks(self.unit)
+        return self._networks
+
+    def patched(self, region: Region) -> Patched | None:
+        """Return what tells when Apex cast a region of networks that it was not given; None for one of others, or where it cannot say so."""
+        if not self.networks.only_others(region):
+            return None
+        if self._patched is None:
+            self._patched = Patched(self.unit, self.casts.creations)
+        told = self._patched.told(region.function, region.first, training=False)
+        return self._patched if told is not None else None
+
+    def told(self, region: Region) -> Told | None:
+        """Return `enabled=` of an evaluation and what it asks; None where its function can see neither flag nor scaler."""
+        casts = self.patched(region) or self.casts
+        return casts.told(region.function, region.first, training=False)
+
+    def enabled(self, region: Region) -> str | None:
+        """Return the text of `enabled=` of an evaluation; empty where casts are always on, None where nothing can be said."""
+        told = self.told(region)
+        return None if told is None else told.text
 
     def is_gone(self, node: ast.AST) -> bool:
         """Tell whether a node lies in a branch that disappears."""

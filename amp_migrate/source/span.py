@@ -19,3 +19,7 @@ class Span(NamedTuple):
             other.end_line,
             other.end_column,
         ) <= (self.end_line, self.end_column)
+
+    def until(self, other: Span) -> Span:
+        """Return the range from where this one begins to where `other` ends."""
+        return Span(self.line, self.column, other.end_line, other.end_column)

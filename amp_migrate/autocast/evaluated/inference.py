@@ -166,14 +166,14 @@ def _ways(unit: Unit, function: Function, node: ast.AST) -> set[_Way]:
     seen = set(queue)
     for stop in queue:
         where = stop.function
-        begins = _begins(unit, where)
-        before = (begin for begin in begins if _precedes(unit, where, begin, stop.node))
+        made = begins(unit, where)
+        before = (begin for begin in made if _precedes(unit, where, begin, stop.node))
         if any(not _is_of_another(unit, stop, begin) for begin in before):
             found.add(_Way.AFTER)
             continue
-        later = stop.later or bool(begins)
+        later = stop.later or bool(made)
         end = {_Way.BEFORE if later else _Way.NEVER}
-        if stop.handed and any(stop.node not in set(ast.walk(begin)) for begin in begins):
+        if stop.handed and any(stop.node not in set(ast.walk(begin)) for begin in made):
             end.add(_Way.AFTER)
         if where in gone:
             rounds.append((where, stop.called, end))
@@ -244,7 +244,7 @@ def _initializes(unit: Unit, function: Function) -> bool:
     return function in unit.initializing
 
 
-def _begins(unit: Unit, function: Function) -> Sequence[ast.AST]:
+def begins(unit: Unit, function: Function) -> Sequence[ast.AST]:
     """Return what initializes in a function: by itself, else the calls that lead there."""
     made = [site for site in unit.of(Kind.INITIALIZE) if site.function is function]
     return [site.node for site in made] or list(_beginning(unit, function))

@@ -19,6 +19,7 @@ from amp_migrate.project.reach import reached_by
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.beliefs import METHODS_WITHOUT_CASTS, SHAPES
 from amp_migrate.training.forwards.forwards import Forward
+from amp_migrate.training.origins.losses import Losses
 from amp_migrate.training.region import Part, calls_of, run_by
 from amp_migrate.training.types.settled import RETYPES
 
@@ -192,13 +193,7 @@ class _Spared:
             found = kept
 
     def _is_wide(self, function: Function, node: ast.expr) -> bool:
-        """Tell whether an expression is made fp32 by hand, there or where the variable is bound."""
-        if _widens(node):
-            return True
-        if isinstance(node, ast.Name):
-            values = self._losses.reaching(function, node)
-            return bool(values) and all(isinstance(v, ast.expr) and _widens(v) for v in values)
-        return False
+        return is_made_wide(self._losses, function, node)
 
     def _is_narrow(self, function: Function, node: ast.expr) -> bool:
         """Tell whether an expression may be fp16 under autocast: what a network or a product gave, or code out of sight."""
@@ -239,6 +234,24 @@ def _widens(node: ast.expr) -> bool:
             return False
         node = func.value
     return False
+
+
+def is_made_wide(losses: Losses, function: Function, node: ast.expr) -> bool:
+    """Tell whether an expression is made fp32 by hand, there or where the variable is bound."""
+    if _widens(node):
+        return True
+    if isinstance(node, ast.Name):
+        values = losses.reaching(function, node)
+        return bool(values) and all(isinstance(v, ast.expr) and _widens(v) for v in values)
+    return False
+
+
+def multiplies_wide(unit: Unit, each: Spared) -> bool:
+    """Tell whether the source makes fp32 all that a statement multiplies, whatever has run before."""
+    products, module = Products(unit.project, sums=True), each.function.module
+    losses = program_of(unit.project).training.losses
+    factors = [f for node in walk(each.statement) for f in products.multiplied(module, node)]
+    return bool(factors) and all(is_made_wide(losses, each.function, f) for f in factors)
 
 
 def place_of(function: Function) -> tuple[str, int]:

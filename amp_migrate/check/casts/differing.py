@@ -66,6 +66,14 @@ def same(side: Side, functions: Iterable[Function]) -> list[Function]:
     return [f for other in functions for f in side.functions.get(key(other), ())]
 
 
+def lambdas(side: Side) -> dict[Key, list[Function]]:
+    """Return the lambdas of a text by where they stand."""
+    found: dict[Key, list[Function]] = {}
+    for function in side.program.calls.anonymous:
+        found.setdefault(key(function), []).append(function)
+    return found
+
+
 def run_by(
     old: Side, new: Side, places: Iterable[tuple[Function, ast.Call]], call: ast.Call
 ) -> list[Function]:

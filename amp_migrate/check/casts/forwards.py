@@ -15,6 +15,7 @@ from amp_migrate.check.apex.steady import steady
 from amp_migrate.check.casts.again import Again
 from amp_migrate.check.casts.callables import Replaced, counterparts, spelled
 from amp_migrate.check.casts.casting import Casting, Casts
+from amp_migrate.check.casts.computing.others import Others
 from amp_migrate.check.casts.computing.types import Run, Texts, computed
 from amp_migrate.check.casts.conditions.apart import programs_apart
 from amp_migrate.check.casts.conditions.beside import beside_apex
@@ -32,6 +33,7 @@ from amp_migrate.check.casts.differing import (
     differs,
     is_scaled,
     is_unknown,
+    lambdas,
     place,
     run_by,
     same,
@@ -104,6 +106,10 @@ class Forwards:
         return Native(self.old, self.new, self.every, self._texts)
 
     @cached_property
+    def _others(self) -> Others:
+        return Others(self.old, self.new, self.networks, self.every)
+
+    @cached_property
     def _losses(self) -> Losses:
         return Losses(self.old, self.new, self.networks)
 
@@ -137,9 +143,10 @@ class Forwards:
         plain = Casting(self.new.program, item.whichever_level())
         for function, start in starts.items():
             for call, states in apex.calls(function, start):
-                was.setdefault(where(function, call), {})[call] = states
-                cast |= {call} if states == ON else set()
-        runs, replaced = list(self._runs(begun)), Replaced(self.new.project)
+                was.setdefault(at := where(function, call), {})[call] = states
+                cast |= {call} if states == ON and not self._others.are_left(item, at) else set()
+        runs = [r for r in self._runs(begun) if not self._others.are_left(item, r[0])]
+        replaced = Replaced(self.new.project)
         now: dict[Where, list[ast.Call]] = {}
         for at, call, _ in runs:
             now.setdefault(at, []).append(call)
@@ -148,7 +155,11 @@ class Forwards:
         for at, call, function in runs:
             inside = native.at(function, call, begun[function])
             before = was.get(at, {})
-            ran = [o for o in counterparts(before, now[at], call) if not self._prepares(at, o)]
+            ran = [
+                o
+                for o in counterparts(before, now[at], call)
+                if not self.networks.prepares_in(self._old(at[0]), o)
+            ]
             wanted = frozenset(state for old in ran for state in before[old])
             spared = wanted == OFF and not apex.spared.isdisjoint(self._old(at[0]))
             casting = (Casts.ON, Casts.UNKNOWN) if spared else (Casts.ON,)
@@ -173,8 +184,7 @@ class Forwards:
                         yield differs(SWITCHED, at, call)
             elif False in wanted and None not in wanted and inside in casting:
                 yield differs(CAST, at, call)
-        both = self.old, self.new
-        for at, call in left_out(both, item, apex, starts, runs, facts):
+        for at, call in left_out((self.old, self.new), item, apex, starts, runs, facts):
             if not self._is_reported(at):
                 yield differs(UNCAST, at, call)
         written = native, begun, self._is_reported, self.claims, replaced
@@ -189,19 +199,13 @@ class Forwards:
             if not scales(self.new, function):
                 yield differs(UNCAST, where(function, call), call)
         yield from self._kept.islands(begins, self.claims)
-        texts = Texts(self.old, self.new, self.networks)
-        yield from computed(texts, Run(apex, starts, native, begun, begins), self.claims)
+        run = Run(apex, starts, native, begun, begins, item, self._others)
+        yield from computed(Texts(self.old, self.new, self.networks), run, self.claims)
         if item.trains and is_scaled(self.old, item):
             yield from self._scalers.differing(native, begun, False, DISABLED)
             yield from self._scalers.off(item, native)
         if item.trains and (is_scaled(self.old, item) or isinstance(item.level, ast.Call)):
             yield from self._scalers.other(self.every, native, self.new)
-
-    def _prepares(self, at: Where, call: ast.Call) -> bool:
-        """Tell whether a loss of the old text is computed of no network's output, though its like is elsewhere."""
-        held = (f for f in self._old(at[0]) if call in f.module.tree.parents)
-        body = self.old.program.calls.body
-        return any(self.networks.prepares(body(f.module, call), call) for f in held)
 
     def _is_forward(self, at: Where) -> bool:
         """Tell whether a call of the old text runs a network by itself, to which casts always matter."""
@@ -270,10 +274,7 @@ class Forwards:
 
     @cached_property
     def _lambdas(self) -> dict[Key, list[Function]]:
-        found: dict[Key, list[Function]] = {}
-        for function in self.old.program.calls.anonymous:
-            found.setdefault(key(function), []).append(function)
-        return found
+        return lambdas(self.old)
 
     def _runs(self, begun: Iterable[Function]) -> Iterator[tuple[Where, ast.Call, Function]]:
         """Yield the calls that run networks."""

@@ -205,6 +205,12 @@ class Networks:
         calls = self._program.training.losses.calls
         return all(self._is_plain(made) for a in given for made in calls(function, a, cast=True))
 
+    def prepares_in(self, functions: Iterable[Function], call: ast.Call) -> bool:
+        """Tell whether a loss in one of some functions is computed of no network's output, though its like is elsewhere."""
+        body = self._program.calls.body
+        held = (f for f in functions if call in f.module.tree.parents)
+        return any(self.prepares(body(f.module, call), call) for f in held)
+
     def _is_plain(self, call: ast.Call) -> bool:
         """Tell whether a call runs no network by itself: one of torch, a builtin, or a function that is looked into."""
         if self._project.callees(call):

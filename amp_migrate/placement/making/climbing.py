@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from amp_migrate.apex.choices import acts, choices
 from amp_migrate.apex.sites import Site
 from amp_migrate.availability.spent import is_left_once, is_over, is_spent
 from amp_migrate.facts.closure import closure
@@ -221,3 +222,22 @@ def guard(unit: Unit, site: Site, holder: ast.If, positive: bool) -> Condition:
     if condition is None:
         condition = unit.availability[site.module].reduce(holder.test)
     return condition if positive else negate(condition)
+
+
+def chosen(unit: Unit, site: Site) -> list[Condition]:
+    """Return what must hold for the arms of conditional expressions in which an initialize stands, outer first."""
+    availability = unit.availability[site.module]
+    found = []
+    for choice, child in choices(site):
+        if acts(choice.test):
+            raise OutOfReach(
+                "AMP901",
+                *site.at,
+                f"amp.initialize runs where `{ast.unparse(choice.test)}` says so, which may come out otherwise when it is "
+                "asked again",
+                "put what it gives into a variable above and test that, then run again",
+            )
+        if child is not choice.test:
+            condition = availability.reduce(choice.test)
+            found.append(condition if child is choice.body else negate(condition))
+    return found[::-1]

@@ -6,14 +6,20 @@ import ast
 import itertools
 from dataclasses import dataclass, replace
 
-from amp_migrate.apex.choices import acts, choices
 from amp_migrate.apex.sites import Site
 from amp_migrate.facts.paths import walk
 from amp_migrate.facts.tree import Tree
-from amp_migrate.flow.condition import Condition, as_bool, conjunction, negate
+from amp_migrate.flow.condition import FALSE, TRUE, Condition, as_bool, conjunction
 from amp_migrate.placement.finding.alternatives import has_alternatives
 from amp_migrate.placement.finding.unit import Unit
-from amp_migrate.placement.making.climbing import Climb, climb, guard, is_guarded, refuse_forgotten
+from amp_migrate.placement.making.climbing import (
+    Climb,
+    chosen,
+    climb,
+    guard,
+    is_guarded,
+    refuse_forgotten,
+)
 from amp_migrate.placement.making.lasting import set_within
 from amp_migrate.plan.cannot import OutOfReach
 from amp_migrate.project import Function
@@ -35,20 +41,21 @@ from amp_migrate.training.steps import children_of
 class Creation:
     """One initialize: the scaler is made at `top`, the statement of the initialize or a guard around it.
 
-    `casts` is the condition under which Apex was on, `scales` that under which it scaled: without the
-    opt_level, where a loss scale is asked for that O0 honours too. `shared` tells that other initializes of the
-    function make the same scaler, so that a disabled one must stand before them all. `sometimes`: the
-    method that makes it need not run, so that the constructor must make a disabled one. `in_constructor`: it
-    runs whenever an object of its class is made. `instead`: a run may have objects that train without Apex in the
-    place of those that make it. `within` holds the parts of `casts` that the guards of the initialize stand for; `around` what else
-    must hold where its function also returns what it has not initialized, and the scaler is only made behind that. `anew`: its
-    method may run again on its object and leave the initialize out, which leaves AMP as it was.
+    `casts` is the condition under which Apex was on, `patches` that under which it cast all that ran, `scales` that under which it
+    scaled: without the opt_level, where a loss scale is asked for that O0 honours too. `shared` tells that other initializes of
+    the function make the same scaler, so that a disabled one must stand before them all. `sometimes`: the method that makes it
+    need not run, so that the constructor must make a disabled one. `in_constructor`: it runs whenever an object of its class is
+    made. `instead`: a run may have objects that train without Apex in the place of those that make it. `within` holds the parts
+    of `casts` that the guards of the initialize stand for; `around` what else must hold where its function also returns what it
+    has not initialized, and the scaler is only made behind that. `anew`: its method may run again on its object and leave the
+    initialize out, which leaves AMP as it was.
     """
 
     site: Site
     top: ast.stmt
     casts: Condition
     scales: Condition
+    patches: Condition = FALSE
     shared: bool = False
     sometimes: bool = False
     in_constructor: bool = False
@@ -192,9 +199,11 @@ def is_exhaustive(node: ast.If, sites: list[Site]) -> bool:
 
 def _alike(unit: Unit, sites: list[Site]) -> bool:
     """Tell whether some initializes make the same GradScaler, on whichever of them a run comes."""
-    made = [replace(unit.options[site], arguments={}, level=None, remarks=[]) for site in sites]
+    made = [
+        replace(unit.options[s], arguments={}, level=None, patches=TRUE, remarks=[]) for s in sites
+    ]
     alike = all(options == made[0] and options.chosen_scale is None for options in made)
-    return alike and not any(_chosen(unit, site) for site in sites)
+    return alike and not any(chosen(unit, site) for site in sites)
 
 
 def _uses(unit: Unit, function: Function) -> list[ast.AST]:
@@ -223,7 +232,7 @@ def _creation(
     trains = site in unit.home.inits.get(function, [])
     found = climb(unit, site, uses, function, start)
     _refuse_asked_later(unit, site, found)
-    outer = [*(condition for _, condition in reversed(found.within)), *_chosen(unit, site)]
+    outer = [*(condition for _, condition in reversed(found.within)), *chosen(unit, site)]
     conditions = _conditions(unit, site, outer)
     flags = (
         False,
@@ -266,34 +275,17 @@ def _same_branch(tree: Tree, holder: ast.If, a: ast.AST, b: ast.AST) -> bool:
     return any(in_branch(tree, a, body) and in_branch(tree, b, body) for body in bodies)
 
 
-def _chosen(unit: Unit, site: Site) -> list[Condition]:
-    """Return what must hold for the arms of conditional expressions in which an initialize stands, outer first."""
-    availability = unit.availability[site.module]
-    found = []
-    for choice, child in choices(site):
-        if acts(choice.test):
-            raise OutOfReach(
-                "AMP901",
-                *site.at,
-                f"amp.initialize runs where `{ast.unparse(choice.test)}` says so, which may come out otherwise when it is "
-                "asked again",
-                "put what it gives into a variable above and test that, then run again",
-            )
-        if child is not choice.test:
-            condition = availability.reduce(choice.test)
-            found.append(condition if child is choice.body else negate(condition))
-    return found[::-1]
-
-
 def _in_place(unit: Unit, site: Site, always: bool) -> Creation:
-    conditions = _conditions(unit, site, _chosen(unit, site))
+    conditions = _conditions(unit, site, chosen(unit, site))
     return Creation(site, site.statement, *conditions, shared=True, sometimes=not always)
 
 
-def _conditions(unit: Unit, site: Site, guards: list[Condition]) -> tuple[Condition, Condition]:
-    """Return the conditions under which Apex cast and scaled."""
-    options = unit.options[site]
-    casts = as_bool(conjunction([*guards, options.casts]), unit.not_bools)
-    if not options.always_scales:
-        return casts, casts
-    return casts, as_bool(conjunction([*guards, options.switch]), unit.not_bools)
+def _conditions(
+    unit: Unit, site: Site, guards: list[Condition]
+) -> tuple[Condition, Condition, Condition]:
+    """Return the conditions under which Apex cast, scaled, and cast all that ran."""
+    options, bools = unit.options[site], unit.not_bools
+    scaled = options.switch if options.always_scales else options.casts
+    asked = (options.casts, scaled, options.patches)
+    casts, scales, patches = (as_bool(conjunction([*guards, each]), bools) for each in asked)
+    return casts, scales, patches

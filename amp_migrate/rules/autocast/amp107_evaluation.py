@@ -60,8 +60,10 @@ from amp_migrate.rules.autocast.programs import (
     serves_others,
 )
 from amp_migrate.rules.autocast.suspended import suspended
+from amp_migrate.rules.autocast.ungiven import cast_now, ran_in_fp32
 from amp_migrate.rules.autocast.unseen import recorded, unseen
 from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.rules.casts.amp123_left_in_fp32 import RULE as LEFT_IN_FP32
 from amp_migrate.source.span import Span
 from amp_migrate.training.contexts import runs_without_gradients
 from amp_migrate.training.forwards.forwards import Forward
@@ -87,7 +89,8 @@ def decide(context: Context) -> Iterator[Decision]:
     shared = [r for r in apart.regions if r in aside and serves_others(context.unit, r.function)]
     shared += kept
     regions = [r for r in regions if r not in kept]
-    regions = joined(context, [*regions, *(r for r in apart.regions if r not in shared)])
+    asked_for = [*regions, *(r for r in apart.regions if r not in shared)]
+    regions = joined(context, [r for r in asked_for if not ran_in_fp32(context, r)])
     decisions = [
         (region, _evaluation(context, region))
         for region in regions
@@ -107,8 +110,9 @@ def decide(context: Context) -> Iterator[Decision]:
     for region, made in decisions:
         if made.edits or not _is_cast_below(context, region, own):
             yield made
-    for region in (region for region, made in decisions if made.edits):
+    for region in own:
         yield from _without_apex(context, region)
+    yield from cast_now(context, LEFT_IN_FP32, own)
     for region in shared:
         yield _left_in_fp32(context, region)
     for region, blind in (*places.blind, *apart.blind):
@@ -130,7 +134,7 @@ def decide(context: Context) -> Iterator[Decision]:
 def _ran_under_apex(context: Context, region: Region) -> bool:
     """Tell whether a program that has Apex can come to a region; nothing changes for any other."""
     function = region.function
-    known = context.casts.enabled(function, region.first, training=False) is not None
+    known = context.enabled(region) is not None
     if context.casts.runs(function):
         return known or not is_dead_local(function)
     initializes = any(True for _ in context.unit.of(Kind.INITIALIZE))
@@ -139,7 +143,7 @@ def _ran_under_apex(context: Context, region: Region) -> bool:
 
 def _within_forwards(context: Context, region: Region) -> bool:
     """Tell whether a region is a part of forward passes alone, and is cast where these are."""
-    known = context.casts.enabled(region.function, region.first, training=False) is not None
+    known = context.enabled(region) is not None
     return not known and only_in_forwards(context.unit.project, region.function)
 
 
@@ -174,7 +178,7 @@ def _refuse_uncast(context: Context, site: Site, cast: list[Part], seen: list[Re
 
 
 def _evaluation(context: Context, region: Region) -> Decision:
-    enabled = context.casts.enabled(region.function, region.first, training=False)
+    enabled = context.enabled(region)
     if enabled is None or loads(context.unit, region):
         return _left_in_fp32(context, region)
     call = context.spelling.autocast(enabled)
@@ -204,7 +208,8 @@ def _block(context: Context, region: Region, call: str) -> Edit:
 
 def _without_apex(context: Context, region: Region) -> Iterator[Decision]:
     """Say of a cast evaluation that runs come to it which never initialize, where no condition tells them apart."""
-    for guard in context.casts.untold(region.function, region.first):
+    casts = context.patched(region) or context.casts
+    for guard in casts.untold(region.function, region.first):
         test = guard.function.module.tree.segment(guard.test.test)
         message = f"this evaluation is cast in runs that leave out what `{test}` guards, too, in which Apex was never on"
         advice = "put what says so into a variable that is set once, and test that"
@@ -215,8 +220,7 @@ def _without_apex(context: Context, region: Region) -> Iterator[Decision]:
 def _span(region: Region) -> Span:
     """Return where a region stands, all of it."""
     tree = region.module.tree
-    end = tree.span(region.last)
-    return tree.span(region.first)._replace(end_line=end.end_line, end_column=end.end_column)
+    return tree.span(region.first).until(tree.span(region.last))
 
 
 def _only_measures(context: Context, region: Region) -> bool:

@@ -21,6 +21,7 @@ from amp_migrate.project import CallSite, Function, Project
 from amp_migrate.project.reach import reached_by
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.rules.autocast.programs import keeps_apex, serves_others
+from amp_migrate.rules.autocast.ungiven import ran_in_fp32
 from amp_migrate.rules.base import Context
 from amp_migrate.training.region import Part, Region, nodes_in, parts_of
 
@@ -33,13 +34,19 @@ class Places:
     blind: list[tuple[Region, list[Function]]] = field(default_factory=list)
 
 
-def cast_parts(context: Context, disabled: Disabled) -> list[Part]:
-    """Return all that is put under autocast, in trainings and evaluations."""
+def cast_parts(context: Context, disabled: Disabled, *, given: bool = False) -> list[Part]:
+    """Return all that is put under autocast, in trainings and evaluations; if `given`, only what may run a network that Apex was given."""
     asked = [r for r in context.evaluations() if not disabled.holds(r)]
     moved = cast_at(context, asked, disabled).regions
-    regions = [r for r in (*context.unit.regions, *asked, *moved) if not disabled.holds(r)]
+    kept = [r for r in moved if not _is_left(context, r, given)]
+    asked = [r for r in asked if not _is_left(context, r, given) or any(within(r, k) for k in kept)]
+    regions = [r for r in (*context.unit.regions, *asked, *kept) if not disabled.holds(r)]
     inlined = (each for each in context.unit.inlined if not disabled.runs(each[0]))
     return [*parts_of(regions), *inlined]
+
+
+def _is_left(context: Context, region: Region, given: bool) -> bool:
+    return context.networks.only_others(region) if given else ran_in_fp32(context, region)
 
 
 @dataclass(slots=True)
@@ -89,7 +96,7 @@ def joined(context: Context, regions: Iterable[Region]) -> list[Region]:
 
 
 def _told(context: Context, region: Region) -> str | None:
-    return context.casts.enabled(region.function, region.first, training=False)
+    return context.enabled(region)
 
 
 class _Upwards:
@@ -157,11 +164,12 @@ class _Upwards:
             return False
         if keeps_apex(context.unit, function) is not None:
             return False
-        told = context.casts.told(function, region.first, training=False)
+        told = context.told(region)
         if told is None or told.by_scaler:
             return told is not None
         own = function in context.unit.initializing
-        left_out = not own and bool(context.casts.untold(function, region.first))
+        casts = context.patched(region) or context.casts
+        left_out = not own and bool(casts.untold(function, region.first))
         return not left_out and not _runs_without_apex(context, region)
 
     def _led_by(self, function: Function) -> list[tuple[CallSite, Region | None]]:

@@ -2,13 +2,14 @@
 
 ## What it does
 Puts a statement under `autocast(enabled=False)` that multiplies fp32 values by a function which O1 had on no list, as
-`torch.einsum` of what `F.normalize` or `.float()` gave. Where more stands in the statement, or the values are fp32 in some runs
-or calls alone, a note says so.
+`torch.einsum` of what `F.normalize` or `.float()` gave, and says so. Where more stands in the statement, or the values are fp32 in
+some runs or calls alone, a note says so in its place; so where the level may be O2 or O3 and the statement is part of a network
+that `amp.initialize` was given: they ran it in fp16.
 
 Where the program chooses O2 or O3, puts a statement under `autocast(enabled=False)` that multiplies what the networks hand
 out, or what the source makes fp32 (`x.float()`), or that hands such fp32 to a function that multiplies. Where more stands in
 the statement, or a network runs that Apex was not given, a note says so. Where the level is chosen at run time, one note
-names all of these. A note also names each copy of a network that is run: Apex left it in fp32, or ran the network itself in its place.
+names all of these, and another one each evaluation of a network that Apex was not given, where nothing there tells the level. A note also names each copy of a network that is run: Apex left it in fp32, or ran the network itself in its place.
 
 A note names what is computed of an fp16 tensor and an fp32 one that has no dimensions (`logits * self.scale`): O1 made it fp32, and autocast
 leaves it in fp16.
@@ -33,20 +34,22 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
-from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.apex.sites import Site
 from amp_migrate.autocast.disabled import Disabled
 from amp_migrate.autocast.spared.copies import Copied, copied
-from amp_migrate.autocast.spared.statements import Spared, spared
+from amp_migrate.autocast.spared.outside import Outside
+from amp_migrate.autocast.spared.statements import Spared, multiplies_wide, nodes_of, spared
 from amp_migrate.autocast.spared.unlisted import left_by_o1
 from amp_migrate.autocast.spared.widened import has_bare, widened_by_o1
-from amp_migrate.flow.condition import speller
 from amp_migrate.placement.finding.networks import casts_these_alone
 from amp_migrate.plan.cannot import place_of
 from amp_migrate.plan.model import Decision, Edit, ReplaceExpression, Status, Wrap
 from amp_migrate.project.order import position
 from amp_migrate.rules.autocast.evaluation_places import cast_parts
+from amp_migrate.rules.autocast.ungiven import high as sites_of_high_levels
+from amp_migrate.rules.autocast.ungiven import levels
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.training.region import Part
 from amp_migrate.training.types.unlisted import has_unlisted
@@ -60,7 +63,7 @@ _ATOMS = ast.Name | ast.Attribute | ast.Call | ast.Subscript
 
 def decide(context: Context) -> Iterator[Decision]:
     """Keep products of what was fp32 out of the casts, and name what cannot be kept."""
-    high = _high(context)
+    high = sites_of_high_levels(context)
     unlisted = not casts_these_alone(context.unit) and has_unlisted(context.unit.project)
     bare = not casts_these_alone(context.unit) and has_bare(context.unit.project)
     if context.casts.never or not (high or unlisted or bare):
@@ -70,16 +73,28 @@ def decide(context: Context) -> Iterator[Decision]:
     apart: set[ast.stmt] = set()
     if unlisted:
         left = left_by_o1(context.unit, parts, disabled)
-        apart = {each.statement for each in left.sure if each.apart}
-        for together in _neighbours([each for each in left.sure if each.apart]):
-            yield _kept(context, together)
-        yield from (_told(context, each, "O1") for each in left.sure if not each.apart)
+        always = _at_every_level(context, parts) if high else None
+        kept = [s for s in left.sure if s.apart and (always is None or always(s))]
+        apart = {each.statement for each in kept}
+        for together in _neighbours(kept):
+            yield _kept(context, together, Status.NOTE)
+        for each in left.sure:
+            if each.statement not in apart:
+                yield _told(context, each, "O1", halved=high if each.apart else [])
         if left.unsure:
             yield _unsure(context, left.unsure)
     if bare and (wide := widened_by_o1(context.unit, parts, disabled)):
         yield _widened(context, wide)
     if high:
-        yield from _of_networks(context, high, parts, apart)
+        given = cast_parts(context, disabled, given=True)
+        yield from _of_networks(context, high, given, apart)
+
+
+def _at_every_level(context: Context, parts: list[Part]) -> Callable[[Spared], bool]:
+    """Return what tells whether O2 and O3 left in fp32 what O1 did: by hand, or outside of the networks that they made fp16."""
+    unit = context.unit
+    outside = Outside(unit, parts, nodes_of(unit.project, parts))
+    return lambda each: outside.holds(each.function) or multiplies_wide(unit, each)
 
 
 def _of_networks(
@@ -93,9 +108,9 @@ def _of_networks(
         return
     for together in _neighbours([each for each in found if each.apart]):
         yield _kept(context, together)
-    levels = {o.level for o in context.unit.options.values() if o.level}
+    stated = {o.level for o in context.unit.options.values() if o.level}
     told = (each for each in found if not each.apart)
-    yield from (_told(context, each, " and ".join(sorted(levels))) for each in told)
+    yield from (_told(context, each, " and ".join(sorted(stated))) for each in told)
 
 
 def _unsure(context: Context, found: list[Spared]) -> Decision:
@@ -123,18 +138,11 @@ def _others(found: list[Spared]) -> str:
     return f" (and {', '.join(places)})" if places else ""
 
 
-def _high(context: Context) -> list[Site]:
-    """Return the initializes that may run with O2 or O3."""
-    options = context.unit.options
-    sites = context.unit.of(Kind.INITIALIZE)
-    return [site for site in sites if options[site].levels & {"O2", "O3"}]
-
-
 def _told_of_levels(context: Context, high: list[Site], found: list[Spared]) -> Iterator[Decision]:
     """Say once what differs at some levels of those that a run may choose."""
     if not found:
         return
-    where, name = _levels(context, high)
+    where, name = levels(context, high)
     each = found[0]
     message = (
         f"{where}, Apex left this{_others(found)} in fp32; under autocast it multiplies in fp16"
@@ -143,26 +151,14 @@ def _told_of_levels(context: Context, high: list[Site], found: list[Spared]) -> 
     text = "False" if not on_one else f'{name} == "O1"' if name else "..."
     on = context.spelling.autocast(text)
     advice = f"where fp16 is too small or too coarse for it, compute it of `.float()` inputs under `with {on}:`"
-    yield decision(RULE, Status.NOTE, each.function.module, each.node, message, advice=advice)
-
-
-def _levels(context: Context, high: list[Site]) -> tuple[str, str]:
-    """Return at which levels O2 or O3 may be on, in words, and the variable that holds the level where there is one."""
-    options = context.unit.options
-    every = {level for site in high for level in options[site].levels}
-    levels = " or ".join(sorted({"O2", "O3"} & every))
-    if casts_these_alone(context.unit):
-        return f"at {levels}", ""
-    site = high[0]
-    given = options[site].arguments.get("opt_level")
-    known = isinstance(given, ast.Name | ast.Attribute | ast.Subscript)
-    name = speller(site.module.tree)(given) if given is not None and known else ""
-    return f"where `{name or 'opt_level'}` is {levels}", name
+    named = tuple(place_of(other.function.module, other.node) for other in found[1:])
+    module, node = each.function.module, each.node
+    yield decision(RULE, Status.NOTE, module, node, message, advice=advice, named=named)
 
 
 def _copy(context: Context, high: list[Site], each: Copied) -> Decision:
     module, call = each.function.module, each.call
-    where, name = _levels(context, high)
+    where, name = levels(context, high)
     model = module.tree.segment(call.args[0])
     if each.before is False:
         message = f"{where}, this copy of `{model}` ran `{model}` itself under Apex, with its weights; it runs with its own now"
@@ -196,7 +192,7 @@ def _neighbours(found: list[Spared]) -> Iterator[list[Spared]]:
             yield [apart[s] for s in itertools.takewhile(lambda s: s in apart, block[place:])]
 
 
-def _kept(context: Context, together: list[Spared]) -> Decision:
+def _kept(context: Context, together: list[Spared], status: Status = Status.ROUTINE) -> Decision:
     module, call = together[0].function.module, context.spelling.autocast("False")
     tree = module.tree
     first, last = (tree.span(each.statement) for each in (together[0], together[-1]))
@@ -206,11 +202,15 @@ def _kept(context: Context, together: list[Spared]) -> Decision:
         text = f"{text}.float()" if isinstance(given, _ATOMS) else f"({text}).float()"
         edits.append(ReplaceExpression(tree.span(given), text))
     message = f"what Apex had in fp32 is multiplied under `{call}`"
-    return decision(RULE, Status.ROUTINE, module, together[0].node, message, edits)
+    return decision(RULE, status, module, together[0].node, message, edits)
 
 
-def _told(context: Context, each: Spared, level: str) -> Decision:
+def _told(context: Context, each: Spared, level: str, halved: Sequence[Site] = ()) -> Decision:
+    """Say of what Apex left in fp32 at a level that it does not stay so, as at those of some initializes it was fp16."""
     message = f"Apex left this in fp32 at {level}; under autocast it multiplies in fp16"
+    if halved:
+        where, _ = levels(context, [*halved])
+        message = f"Apex left this in fp32 at {level}, and made it fp16 {where}; under autocast it multiplies in fp16"
     off = context.spelling.autocast("False")
     advice = f"where fp16 is too small or too coarse for it, compute it of `.float()` inputs under `with {off}:`"
     return decision(RULE, Status.NOTE, each.function.module, each.node, message, advice=advice)

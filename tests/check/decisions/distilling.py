@@ -333,6 +333,7 @@ DISTILLING = (
             ("AMP203", "engine.py", 25, 25, True),
             ("AMP102", "main.py", 25, 25, True),
             ("AMP108", "main.py", 34, 34, True),
+            ("AMP123", "engine.py", 17, 17, True),
         ),
     ),
 )

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
+from amp_migrate.check.apex.assumed import Initialize
 from amp_migrate.check.apex.disabling import States
 from amp_migrate.check.apex.initialized import Initialized
 from amp_migrate.check.casts.casting import Casting, Casts
 from amp_migrate.check.casts.computing.backwards import Gradients
 from amp_migrate.check.casts.computing.copies import stale
+from amp_migrate.check.casts.computing.halved import Halved
+from amp_migrate.check.casts.computing.others import Others
 from amp_migrate.check.casts.computing.own_backward import OwnBackwards
 from amp_migrate.check.casts.computing.products import Operators
 from amp_migrate.check.casts.computing.unlisted import Unpatched
@@ -31,18 +35,23 @@ class Texts(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Programs with AMP on, from where they begin: what Apex has cast when each function begins, and what native AMP has."""
+    """Programs that an initialize turns AMP on for, from where they begin: what Apex has cast when each function begins, and what native AMP has.
+
+    `others` tells the networks that no initialize is given.
+    """
 
     apex: Initialized
     starts: Mapping[Function, States]
     native: Casting
     begun: dict[Function, frozenset[Casts]]
     begins: Sequence[Function]
+    item: Initialize
+    others: Others
 
 
 def computed(texts: Texts, run: Run, claims: Claims) -> Iterator[tuple[Key, Difference]]:
     """Yield what is computed in another type with AMP on."""
-    apex, starts, native, begun, begins = run
+    apex, starts, native, begun, begins, item, others = run
     entries = same(texts.new, begins)
     operators = Operators(*texts)
     yield from operators.uncast(apex, starts, native, begun)
@@ -51,4 +60,8 @@ def computed(texts: Texts, run: Run, claims: Claims) -> Iterator[tuple[Key, Diff
     yield from Gradients(texts.old, texts.new).recast(native, begins, entries)
     yield from OwnBackwards(texts.old, texts.new).differences(native, begun, claims)
     yield from stale(texts.old, texts.new, native, entries)
-    yield from Wide(*texts).uncast(apex, starts, native, begun, claims)
+    yield from Wide(*texts, partial(others.leaves, item)).uncast(
+        apex, starts, native, begun, claims
+    )
+    yield from others.cast(item, begins, claims)
+    yield from Halved(*texts).uncast(item, begins)

@@ -44,7 +44,7 @@ class Unpatched:
             if key(function) not in names or scales(self.new, function):
                 continue
             for call in self.new.program.graph(function).calls:
-                if self._after.is_one(function.module, call) and _at(function, call) in left:
+                if self._after.is_one(function.module, call) and at(function, call) in left:
                     if native.at(function, call, begun[function]) is Casts.ON:
                         yield differs(CAST, (key(function), ast.unparse(call)), call)
 
@@ -54,10 +54,10 @@ class Unpatched:
         for module, call in self.old.project.nodes(ast.Call):
             if self._before.is_one(module, call):
                 function = self.old.project.function_of(module, call)
-                at = _at(function, call)
-                if not claims.note(IN_FP32, place(at, call)):
+                found = at(function, call)
+                if not claims.note(IN_FP32, place(found, call)):
                     ran = self._before.verdict(function, call).ran
-                    left |= {at} if ran is Ran.WIDE else set()
+                    left |= {found} if ran is Ran.WIDE else set()
         return left
 
     @cached_property
@@ -69,7 +69,7 @@ class Unpatched:
         return Unlisted(self.new.project, self.new.program.training.losses)
 
 
-def _at(function: Function, call: ast.Call) -> _At:
+def at(function: Function, call: ast.Call) -> _At:
     """Return what a product is compared by: its function, and its text without ``.float()``."""
     return key(function), ast.unparse(_Bare().visit(copy.deepcopy(call)))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from amp_migrate.check.apex.disabling import States
@@ -25,11 +25,12 @@ _At = tuple[Key, str]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Wide:
-    """Compares both texts, each computation by its function and text."""
+    """Compares both texts, each computation by its function and text; `left` tells what computes with what Apex left in fp32."""
 
     old: Side
     new: Side
     networks: Networks
+    left: Callable[[Function, Sequence[ast.expr]], bool]
 
     def uncast(
         self,
@@ -66,6 +67,8 @@ class Wide:
             return False
         types = types_of(project, training.losses)
         given = computed(project, function.module, node)
+        if self.left(function, given):
+            return False
         found = (
             training.losses.networks(function, part, narrow=True)
             for part in given

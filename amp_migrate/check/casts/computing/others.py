@@ -1,0 +1,141 @@
+"""Networks that `amp.initialize` was not given: O2 and O3 left them in fp32, whatever the new text casts."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from amp_migrate.check.apex.assumed import Initialize
+from amp_migrate.check.apex.facts import Facts
+from amp_migrate.check.apex.flags.levels import is_of_given, of_given
+from amp_migrate.check.apex.initialized import initialized
+from amp_migrate.check.apex.multiplying import Multiplying
+from amp_migrate.check.casts.callables import spelled
+from amp_migrate.check.casts.casting import Casting, Casts
+from amp_migrate.check.casts.differing import CAST, Where, differs, place, same, scales, where
+from amp_migrate.check.casts.networks import Networks
+from amp_migrate.check.events.claims import IN_FP32, Claims
+from amp_migrate.check.events.sides import Key, Side
+from amp_migrate.check.events.traces import Difference
+from amp_migrate.facts.paths import all_given, argument
+from amp_migrate.project import Function
+from amp_migrate.training.initialized.ungiven import Ungiven, are_followed
+from amp_migrate.values.objects import Instance, Made
+
+
+@dataclass(frozen=True, eq=False)
+class Others:
+    """Compares both texts, each forward by its function and text, of programs that `every` initialize begins."""
+
+    old: Side
+    new: Side
+    networks: Networks
+    every: Sequence[Initialize]
+
+    def are_left(self, item: Initialize, at: Where) -> bool:
+        """Tell whether Apex left in fp32 what runs a network, or computes with what one gave, whenever an initialize had run."""
+        return is_of_given(item) and bool(self._runs(at))
+
+    def leaves(self, item: Initialize, function: Function, given: Sequence[ast.expr]) -> bool:
+        """Tell whether such networks alone gave what is computed with, whenever an initialize had run."""
+        of_given = is_of_given(item) and self._followed
+        return of_given and self._comes_of_others(function, given)
+
+    def cast(
+        self, item: Initialize, begins: Sequence[Function], claims: Claims
+    ) -> Iterator[tuple[Key, Difference]]:
+        """Yield the forwards that the new text casts at such a level, and of which no rule of the run says so.
+
+        `begins` are the functions of the old text that turn AMP on, and those which begin behind them.
+        """
+        known = of_given(self.old.project, item)
+        if known is None:
+            return
+        native = Casting(self.new.program, Facts(((item.function, known), *item.callers)))
+        begun = native.spread(same(self.new, begins))
+        before = Casting(self.old.program, Facts())
+        for function in begun:
+            for call in self.new.program.graph(function).calls:
+                if native.at(function, call, begun[function]) is not Casts.ON:
+                    continue
+                at = where(function, call)
+                left = self._runs(at)
+                if not left or scales(self.new, function):
+                    continue
+                noted = all(claims.note(IN_FP32, place(at, each)) for _, each in left)
+                if not noted and not any(before.here(*each) for each in left):
+                    yield differs(CAST, at, call)
+
+    def _runs(self, at: Where) -> list[tuple[Function, ast.Call]]:
+        """Return the calls of the old text that are spelt in one way and run networks, if all are of such ones."""
+        if not self._followed:
+            return []
+        if at not in self._known:
+            held = [
+                (function, call)
+                for function in self.old.functions.get(at[0], ())
+                for call in self.old.program.graph(function).calls
+                if spelled(call) == at[1]
+                if at[1] in self.networks.texts(function) or self._is_forward(function, call)
+            ]
+            self._known[at] = held if all(self._is_other(*each) for each in held) else []
+        return self._known[at]
+
+    @cached_property
+    def _followed(self) -> bool:
+        """Whether it is seen which networks the initializes are given."""
+        given = [argument(item.call, "models", 0) for item in self.every]
+        parts = (g.elts if isinstance(g, ast.List | ast.Tuple) else [g] for g in given if g)
+        return all(given) and are_followed(part for each in parts for part in each)
+
+    @cached_property
+    def _known(self) -> dict[Where, list[tuple[Function, ast.Call]]]:
+        return {}
+
+    def _is_other(self, function: Function, call: ast.Call) -> bool:
+        """Tell whether a call runs such a network, or computes with what such ones gave."""
+        if self._is_forward(function, call):
+            return self._ungiven.is_other(function, self._run(function, call))
+        func = [call.func.value] if isinstance(call.func, ast.Attribute) else []
+        return self._comes_of_others(function, [*func, *all_given(call)])
+
+    def _comes_of_others(self, function: Function, given: Sequence[ast.expr]) -> bool:
+        project, losses = self.old.project, self.old.program.training.losses
+        behind = [
+            (held, made)
+            for each in given
+            for made in losses.calls(function, each, cast=True)
+            if self._is_forward(held := project.holder(made), made)
+        ]
+        return bool(behind) and all(
+            self._ungiven.is_other(held, self._run(held, made)) for held, made in behind
+        )
+
+    def _is_forward(self, function: Function, call: ast.Call) -> bool:
+        if spelled(call) in self.networks.forwards(function):
+            return True
+        return self._of_any.is_network(function.module, call)
+
+    @cached_property
+    def _of_any(self) -> Multiplying:
+        """Tells networks by their classes, whatever the levels."""
+        return Multiplying(self.old.project, ())
+
+    def _run(self, function: Function, call: ast.Call) -> ast.expr:
+        """Return the network that a call runs, by itself or by a method."""
+        func = call.func
+        facts = self.old.project.values.facts(function.module, func)
+        known = any(isinstance(fact, Instance | Made) for fact in facts)
+        return func.value if isinstance(func, ast.Attribute) and not known else func
+
+    @cached_property
+    def _ungiven(self) -> Ungiven:
+        reaching = self.old.program.training.losses.reached
+        return Ungiven(self.old.project, reaching, self.networks.running, self._begins)
+
+    def _begins(self, function: Function) -> list[ast.Call]:
+        """Return the calls of a function that initialize, or may come to that."""
+        apex = initialized(self.old.program, {item.call for item in self.every})
+        return [call for call in function.calls if apex.initializes(call)]

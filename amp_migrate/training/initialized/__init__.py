@@ -1,0 +1,1 @@
+"""Which networks `amp.initialize` was given, and which it surely was not."""
