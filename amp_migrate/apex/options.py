@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from amp_migrate.apex.choices import dynamic_unless_one
 from amp_migrate.apex.levels import ALL, OF_GIVEN, Spell, cast, chosen, patched, possible
 from amp_migrate.apex.sites import Site
+from amp_migrate.apex.unchosen import unchosen
 from amp_migrate.apex.unpacked.asked import remark, unpacked
 from amp_migrate.apex.unpacked.writes import Entries, at_run_time
 from amp_migrate.facts.constants import filled, is_false, is_none, is_true, number
@@ -123,6 +124,8 @@ def read(project: Project, site: Site, constant: Constant) -> Options:
     options.patches = conjunction([patched(asked, on, options.levels, segment), given])
     _cast_model_type(site, named.get("cast_model_type"), options.levels, segment)
     _remarks(options, named, options.levels)
+    said = unchosen(project, site.module, site.call, wanted) if wanted is not None else None
+    options.remarks += [said] if said is not None else []
     if unread:
         options.remarks.append(remark(unread))
     return options
