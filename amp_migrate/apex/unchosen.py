@@ -20,7 +20,8 @@ def unchosen(project: Project, module: Module, call: ast.Call, level: ast.expr) 
     found = list(_options(module, level.attr)) or [
         default
         for other in project.modules.values()
-        for default in (*_options(other, level.attr), *_parameters(other, level.attr))
+        for read in (_options, _fields, _parameters)
+        for default in read(other, level.attr)
     ]
     if not found or _is_set_elsewhere(project, level.attr):
         return None
@@ -56,6 +57,14 @@ def _options(module: Module, name: str) -> Iterator[ast.expr]:
             required = argument(call, "required")
             given = required is not None and not is_false(required)
             yield ast.Constant("O1") if given else argument(call, "default") or ast.Constant(None)
+
+
+def _fields(module: Module, name: str) -> Iterator[ast.expr]:
+    """Yield what classes give a field of a name by themselves; one without is always given a level."""
+    for node in module.tree.nodes(ast.AnnAssign):
+        own = isinstance(module.tree.holder(node), ast.ClassDef)
+        if own and isinstance(node.target, ast.Name) and node.target.id == name:
+            yield node.value or ast.Constant("O1")
 
 
 def _parameters(module: Module, name: str) -> Iterator[ast.expr]:

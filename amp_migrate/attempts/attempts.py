@@ -235,5 +235,5 @@ def _claims(plan: Plan) -> Iterator[Claim]:
         code, span = found.code, found.span
         note = found.status is Status.NOTE and not (code == IN_FP32 and decision.edits)
         yield Claim(code, found.path, span.line, span.end_line, note)
-        for place in found.named if note else ():
+        for place in decision.beside if note else ():
             yield Claim(code, place.path, place.span.line, place.span.end_line, note)

@@ -262,10 +262,11 @@ class Finding:
 
 @dataclass(slots=True)
 class Decision:
-    """What a rule says about one place: the edits by file, and the finding that reports them."""
+    """What a rule says about one place: the edits by file, and the finding that reports them; `beside` are others that it speaks of."""
 
     finding: Finding
     edits: list[tuple[str, Edit]] = field(default_factory=list)
+    beside: tuple[Place, ...] = ()
 
 
 @dataclass(slots=True)

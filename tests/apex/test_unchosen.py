@@ -111,6 +111,15 @@ def test_nothing_is_said_where_the_program_asks_for_it() -> None:
     assert not _said(train=text)
 
 
+def test_an_option_of_another_program_says_nothing_of_a_setting() -> None:
+    """The field of a class is what has the level."""
+    fields = "class Settings:\n    epochs: int = 3\n    level: str = 'O1'\n"
+    texts = {"settings": fields, "fit": _FIT.replace("Settings(3)", "Settings()")}
+
+    assert not _said(**texts, train=_PARSED.split("model =")[0].format(option=""))
+    assert _said(settings=fields.replace("O1", "01"), fit=texts["fit"])
+
+
 @pytest.mark.parametrize(
     ("default", "kept"), [('="O1"', ""), ("", ""), ('="01"', ' if epochs else "O1"')]
 )

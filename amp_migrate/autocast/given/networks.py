@@ -55,7 +55,8 @@ class Networks:
 
     def _found(self, region: Region) -> Run:
         found: dict[Origin, None] = {}
-        for module, call in self._forwards(calls_in([region])) or self._behind(region):
+        direct = self._forwards(calls_in([region]))
+        for module, call in direct or self._behind(region):
             function = self._unit.project.function_of(module, call)
             held = self._held(module, call)
             origins = [o for node in held for o in self._ungiven.origins(function, node)]
@@ -64,7 +65,8 @@ class Networks:
                 origins = [Origin(function, call, other)]
             found |= dict.fromkeys(origins)
         own = tuple(origin for origin in found if not origin.other)
-        return Run(own, tuple(origin for origin in found if origin.other))
+        others = tuple(origin for origin in found if origin.other)
+        return Run(own, others if direct or not own else ())
 
     def _forwards(self, calls: Iterable[tuple[Module, ast.Call]]) -> list[tuple[Module, ast.Call]]:
         runs = self._unit.forwards.call

@@ -58,14 +58,15 @@ def cast_now(context: Context, rule: Rule, cast: Iterable[Region]) -> Iterator[D
             message = f"{where}, Apex left this in fp32, as amp.initialize was not given what it runs; it is cast now"
             advice = f"to run it as before, ask {asked} here"
         elif handed:
-            message = f"{where}, Apex left this in fp32 for what is handed in at {_spoken(region, handed)}, which amp.initialize was not given; it is cast now"
-            advice = f"to run it as before, have {asked} handed in beside it, and ask that here"
+            message = f"{where}, Apex left this in fp32 for the network of {_spoken(handed)}, which amp.initialize was not given; it is cast now"
+            advice = f"to run it as before, pass {asked} from there, and ask that here"
         else:
             continue  # one of several in it, which AMP123 names
         tree = region.module.tree
         span = tree.span(region.first).until(tree.span(region.last))
         said = message, advice
-        finding = Finding(region.module.path, span, rule.code, Status.NOTE, *said, named=handed)
+        named = handed[:_MOST] if run.own else ()
+        finding = Finding(region.module.path, span, rule.code, Status.NOTE, *said, named=named)
         yield Decision(finding, [])
 
 
@@ -75,9 +76,6 @@ def _handed(region: Region, run: Run) -> tuple[Place, ...]:
     return tuple(dict.fromkeys(place_of(o.function.module, o.node) for o in handed))
 
 
-def _spoken(region: Region, places: tuple[Place, ...]) -> str:
-    named = [
-        f"line {p.span.line}" if p.path == region.module.path else str(p) for p in places[:_MOST]
-    ]
+def _spoken(places: tuple[Place, ...]) -> str:
     rest = [plural(len(places) - _MOST, "other place")] if len(places) > _MOST else []
-    return " and ".join([*named, *rest])
+    return " and ".join([*map(str, places[:_MOST]), *rest])

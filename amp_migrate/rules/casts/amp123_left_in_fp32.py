@@ -151,9 +151,9 @@ def _told_of_levels(context: Context, high: list[Site], found: list[Spared]) -> 
     text = "False" if not on_one else f'{name} == "O1"' if name else "..."
     on = context.spelling.autocast(text)
     advice = f"where fp16 is too small or too coarse for it, compute it of `.float()` inputs under `with {on}:`"
-    named = tuple(place_of(other.function.module, other.node) for other in found[1:])
-    module, node = each.function.module, each.node
-    yield decision(RULE, Status.NOTE, module, node, message, advice=advice, named=named)
+    made = decision(RULE, Status.NOTE, each.function.module, each.node, message, advice=advice)
+    made.beside = tuple(place_of(other.function.module, other.node) for other in found[1:])
+    yield made
 
 
 def _copy(context: Context, high: list[Site], each: Copied) -> Decision:

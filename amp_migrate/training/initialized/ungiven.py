@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from amp_migrate.facts.paths import all_given, outward
+from amp_migrate.facts.paths import all_given, bottom, outward
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.rounds import may_follow
 from amp_migrate.training.bindings import returned, wholes
@@ -67,27 +67,44 @@ class Ungiven:
         behind: bool,
     ) -> Iterator[Origin]:
         """Yield the origins of a network; `behind`: what it is handed to may have initialized it before it is run."""
-        name = self._parameter(function, node)
+        if isinstance(node, ast.Attribute) and self._is_part(function, node):
+            yield from self._origins(function, node.value, above, behind=behind)
+            return
+        held = self._reaching.of(function, node) if isinstance(node, ast.Name) else []
+        name = next((value.arg for value in held if isinstance(value, ast.arg)), None)
         if name is None:
             yield Origin(function, node, self._is_other(function, node, behind))
         elif (function, name) not in above:
+            above |= {(function, name)}
+            begins = self._begins(function)
+            behind |= any(may_follow(self._project, function, begin, node) for begin in begins)
+            for value in held:
+                if not isinstance(value, ast.arg):
+                    inner = self._wrapped(name, value)
+                    if inner is None:
+                        yield Origin(function, node, other=False)
+                    else:
+                        yield from self._origins(function, inner, above, behind=behind)
             received = self._project.received(function, name)
             known = bool(received) and not any(True for _ in self._project.escapes(function))
             if not known or any(got.node is None for got in received):
                 yield Origin(function, node, other=False)
-            begins = self._begins(function)
-            behind |= any(may_follow(self._project, function, begin, node) for begin in begins)
             for got in received if known else ():
                 if got.node is not None:
-                    further = above | {(function, name)}
-                    yield from self._origins(got.function, got.node, further, behind=behind)
+                    yield from self._origins(got.function, got.node, above, behind=behind)
 
-    def _parameter(self, function: Function, node: ast.expr) -> str | None:
-        """Return the parameter that an expression is, which nothing binds anew before it."""
-        if not isinstance(node, ast.Name) or node.id not in function.parameters.names:
+    def _is_part(self, function: Function, node: ast.Attribute) -> bool:
+        """Tell whether it hangs on what an attribute is taken from, and not on the object of a method, what it is."""
+        base = bottom(node)
+        plain = isinstance(base, ast.Name) and not function.is_receiver(base)
+        return plain and not self._is_apart(function, node)
+
+    def _wrapped(self, name: str, value: ast.expr | None) -> ast.Name | None:
+        """Return a variable that code out of sight wraps: ``model = DataParallel(model)``."""
+        if not isinstance(value, ast.Call) or self._project.callees(value):
             return None
-        held = self._reaching.of(function, node)
-        return node.id if all(isinstance(value, ast.arg) for value in held) else None
+        given = [n for n in all_given(value) if isinstance(n, ast.Name) and n.id == name]
+        return given[0] if len(given) == 1 else None
 
     def _is_other(self, function: Function, node: ast.expr, behind: bool) -> bool:
         if behind or self._is_apart(function, node):

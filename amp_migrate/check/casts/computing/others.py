@@ -22,6 +22,7 @@ from amp_migrate.check.events.traces import Difference
 from amp_migrate.facts.paths import all_given, argument
 from amp_migrate.project import Function
 from amp_migrate.training.initialized.ungiven import Ungiven, are_followed
+from amp_migrate.training.region import run_by
 from amp_migrate.values.objects import Instance, Made
 
 
@@ -64,9 +65,17 @@ class Others:
                 left = self._runs(at)
                 if not left or scales(self.new, function):
                     continue
-                noted = all(claims.note(IN_FP32, place(at, each)) for _, each in left)
+                noted = all(self._is_noted(claims, at, *each) for each in left)
                 if not noted and not any(before.here(*each) for each in left):
                     yield differs(CAST, at, call)
+
+    def _is_noted(self, claims: Claims, at: Where, function: Function, call: ast.Call) -> bool:
+        """Tell whether a rule of the run says so of a forward, or of what it runs."""
+        if claims.note(IN_FP32, place(at, call)):
+            return True
+        notes = [c for c in claims.every if c.is_note and c.code == IN_FP32]
+        below = run_by(self.old.project, [(function.module, call)]) if notes else set()
+        return any(f.module.path == c.path and f.spans(c.line) for c in notes for f in below)
 
     def _runs(self, at: Where) -> list[tuple[Function, ast.Call]]:
         """Return the calls of the old text that are spelt in one way and run networks, if all are of such ones."""
