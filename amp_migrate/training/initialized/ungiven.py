@@ -52,6 +52,12 @@ class Ungiven:
         origins = self.origins(function, node)
         return bool(origins) and all(origin.other for origin in origins)
 
+    def is_given(self, function: Function, node: ast.expr) -> bool:
+        """Tell whether an expression holds a network that `amp.initialize` may be given, and surely no other one."""
+        origins = self.origins(function, node)
+        own = bool(origins) and not any(origin.other for origin in origins)
+        return own and self._is_given(function.module, node)
+
     def may_hold(self, module: Module, node: ast.expr) -> bool:
         """Tell whether an expression may hold a network that is initialized, or an object which is seen to hold one."""
         return self._is_given(module, node) or (

@@ -174,6 +174,12 @@ NOT_GIVEN = (
             "cast at every level": ((_ONE, _ANY),),
             "cast where the loss is scaled": ((_ONE, _BY_SCALER),),
             "never cast": ((_ONE, _BARE),),
+            "the network that is trained is cast at O1 alone": (
+                (
+                    'autocast(enabled=args.opt_level != "O0"):\n            print(net',
+                    'autocast(enabled=args.opt_level == "O1"):\n            print(net',
+                ),
+            ),
             "cast at O2 alone": ((_ONE, _ONE.replace("O1", "O2")),),
         },
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,7 +14,16 @@ from amp_migrate.check.apex.initialized import initialized
 from amp_migrate.check.apex.multiplying import Multiplying
 from amp_migrate.check.casts.callables import spelled
 from amp_migrate.check.casts.casting import Casting, Casts
-from amp_migrate.check.casts.differing import CAST, Where, differs, place, same, scales, where
+from amp_migrate.check.casts.differing import (
+    CAST,
+    UNCAST,
+    Where,
+    differs,
+    place,
+    same,
+    scales,
+    where,
+)
 from amp_migrate.check.casts.networks import Networks
 from amp_migrate.check.events.claims import IN_FP32, Claims
 from amp_migrate.check.events.sides import Key, Side
@@ -44,12 +53,17 @@ class Others:
         of_given = is_of_given(item) and self._followed
         return of_given and self._comes_of_others(function, given)
 
-    def cast(
-        self, item: Initialize, begins: Sequence[Function], claims: Claims
+    def differing(
+        self,
+        item: Initialize,
+        begins: Sequence[Function],
+        at_one: Callable[[Function, ast.Call], Casts],
+        claims: Claims,
     ) -> Iterator[tuple[Key, Difference]]:
-        """Yield the forwards that the new text casts at such a level, and of which no rule of the run says so.
+        """Yield the forwards that the new text casts at such a level, and those of networks that are given which it casts at O1 alone.
 
-        `begins` are the functions of the old text that turn AMP on, and those which begin behind them.
+        No rule of the run says so of them. `begins` are the functions of the old text that turn AMP on, and those which begin
+        behind them; `at_one` tells what the new text casts at O1.
         """
         known = of_given(self.old.project, item)
         if known is None:
@@ -59,15 +73,29 @@ class Others:
         before = Casting(self.old.program, Facts())
         for function in begun:
             for call in self.new.program.graph(function).calls:
-                if native.at(function, call, begun[function]) is not Casts.ON:
-                    continue
-                at = where(function, call)
-                left = self._runs(at)
-                if not left or scales(self.new, function):
+                casts, at = native.at(function, call, begun[function]), where(function, call)
+                if casts is Casts.OFF and at_one(function, call) is Casts.ON:
+                    if self._are_given(at) and not scales(self.new, function):
+                        yield differs(UNCAST, at, call)
+                if casts is not Casts.ON or not (left := self._runs(at)):
                     continue
                 noted = all(self._is_noted(claims, at, *each) for each in left)
-                if not noted and not any(before.here(*each) for each in left):
+                own = any(before.here(*each) for each in left) or scales(self.new, function)
+                if not noted and not own:
                     yield differs(CAST, at, call)
+
+    def _are_given(self, at: Where) -> bool:
+        """Tell whether all forwards that are spelt in one way are of networks that are initialized."""
+        held = [
+            (function, call)
+            for function in self.old.functions.get(at[0], ())
+            if at[1] in self.networks.forwards(function)
+            for call in self.old.program.graph(function).calls
+            if spelled(call) == at[1]
+        ]
+        return bool(held) and all(
+            self._ungiven.is_given(function, self._run(function, call)) for function, call in held
+        )
 
     def _is_noted(self, claims: Claims, at: Where, function: Function, call: ast.Call) -> bool:
         """Tell whether a rule of the run says so of a forward, or of what it runs."""

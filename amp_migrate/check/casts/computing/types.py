@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -63,5 +64,9 @@ def computed(texts: Texts, run: Run, claims: Claims) -> Iterator[tuple[Key, Diff
     yield from Wide(*texts, partial(others.leaves, item)).uncast(
         apex, starts, native, begun, claims
     )
-    yield from others.cast(item, begins, claims)
+
+    def at_one(function: Function, call: ast.Call) -> Casts:
+        return native.at(function, call, begun[function]) if function in begun else Casts.OFF
+
+    yield from others.differing(item, begins, at_one, claims)
     yield from Halved(*texts).uncast(item, begins)
