@@ -50,8 +50,7 @@ class Others:
 
     def leaves(self, item: Initialize, function: Function, given: Sequence[ast.expr]) -> bool:
         """Tell whether such networks alone gave what is computed with, whenever an initialize had run."""
-        of_given = is_of_given(item) and self._followed
-        return of_given and self._comes_of_others(function, given)
+        return is_of_given(item) and self._followed and self._comes_of_others(function, given)
 
     def differing(
         self,
