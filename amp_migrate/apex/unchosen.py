@@ -60,11 +60,16 @@ def _options(module: Module, name: str) -> Iterator[ast.expr]:
 
 
 def _fields(module: Module, name: str) -> Iterator[ast.expr]:
-    """Yield what classes give a field of a name by themselves; one without is always given a level."""
+    """Yield what classes give a field of a name by themselves; one without is always given a level, but for where a constructor says how."""
     for node in module.tree.nodes(ast.AnnAssign):
-        own = isinstance(module.tree.holder(node), ast.ClassDef)
-        if own and isinstance(node.target, ast.Name) and node.target.id == name:
-            yield node.value or ast.Constant("O1")
+        cls = module.tree.holder(node)
+        named = isinstance(node.target, ast.Name) and node.target.id == name
+        if named and isinstance(cls, ast.ClassDef):
+            methods = (part for part in cls.body if isinstance(part, ast.FunctionDef))
+            if node.value is not None:
+                yield node.value
+            elif not any(method.name == "__init__" for method in methods):
+                yield ast.Constant("O1")
 
 
 def _parameters(module: Module, name: str) -> Iterator[ast.expr]:

@@ -32,6 +32,7 @@ _SETTINGS = """class Settings:
         self.epochs = epochs
         self.level = level{kept}
 """
+_ANNOTATED = _SETTINGS.replace("    def", "    level: str\n\n    def")
 _FIT = """import torch
 import torch.nn.functional as F
 from apex import amp
@@ -77,10 +78,10 @@ def test_a_default_may_be_no_level(level: str) -> None:
 
 def test_a_constructor_may_keep_such_a_default_in_another_file() -> None:
     """The parameter has it, and the attribute is read."""
-    text = _SETTINGS.format(default='="01"', kept="")
-    (message,) = _said(settings=text, fit=_FIT)
+    for text in (_SETTINGS, _ANNOTATED):
+        (message,) = _said(settings=text.format(default='="01"', kept=""), fit=_FIT)
 
-    assert "`settings.level` is '01' where" in message
+        assert "`settings.level` is '01' where" in message
 
 
 @pytest.mark.parametrize(

@@ -92,10 +92,10 @@ class Ungiven:
                     else:
                         yield from self._origins(function, inner, above, behind=behind)
             received = self._project.received(function, name)
-            known = bool(received) and not any(True for _ in self._project.escapes(function))
-            if not known or any(got.node is None for got in received):
+            hidden = any(True for _ in self._project.escapes(function))
+            if not received or hidden or any(got.node is None for got in received):
                 yield Origin(function, node, other=False)
-            for got in received if known else ():
+            for got in received:
                 if got.node is not None:
                     yield from self._origins(got.function, got.node, above, behind=behind)
 
@@ -106,7 +106,10 @@ class Ungiven:
         return plain and not self._is_apart(function, node)
 
     def _wrapped(self, name: str, value: ast.expr | None) -> ast.Name | None:
-        """Return a variable that code out of sight wraps: ``model = DataParallel(model)``."""
+        """Return a variable that code out of sight wraps, or whose wrapper goes: ``model = DataParallel(model)``, ``model.module``."""
+        if isinstance(value, ast.Attribute) and value.attr == "module":
+            value = value.value
+            return value if isinstance(value, ast.Name) and value.id == name else None
         if not isinstance(value, ast.Call) or self._project.callees(value):
             return None
         given = [n for n in all_given(value) if isinstance(n, ast.Name) and n.id == name]
