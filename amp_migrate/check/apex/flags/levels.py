@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.check.apex.assumed import Initialize
+from amp_migrate.check.apex.assumed import Initialize, guards
 from amp_migrate.facts.constants import string
 from amp_migrate.facts.paths import argument, tail
 from amp_migrate.flow.assumption import Assumption
+from amp_migrate.flow.evaluate import evaluate
 from amp_migrate.flow.refine import refine
 from amp_migrate.flow.terms import term
 from amp_migrate.project import Project
@@ -37,8 +38,18 @@ def of_given(project: Project, item: Initialize) -> Assumption | None:
     if spelled is None or not any(_may_be(project, level, name) for name in _OF_GIVEN):
         return None
     name = next(name for name in _OF_GIVEN if _may_be(project, level, name))
+    if any(spelled.text in fact.term.text for _, held in item.callers for fact in held.facts):
+        return None  # what leads there asks for the level
     known = item.on.only(lambda stated: spelled.text not in stated.text)
-    return refine(known, ast.Compare(level, [ast.Eq()], [ast.Constant(name)]), True)
+    chosen = refine(known, ast.Compare(level, [ast.Eq()], [ast.Constant(name)]), True)
+    return chosen if chosen is not None and _leads_on(item, chosen) else None
+
+
+def _leads_on(item: Initialize, known: Assumption) -> bool:
+    """Tell whether the tests around an initialize let it run: ``if args.level == "O1":`` does so for no other level."""
+    return not any(
+        evaluate(test, known) is (not truth) for test, truth in guards(item.function, item.call)
+    )
 
 
 def _chosen(item: Initialize, choice: ast.IfExp) -> Assumption | None:
