@@ -155,11 +155,8 @@ class Forwards:
         for at, call, function in runs:
             inside = native.at(function, call, begun[function])
             before = was.get(at, {})
-            ran = [
-                o
-                for o in counterparts(before, now[at], call)
-                if not self.networks.prepares_in(self._old(at[0]), o)
-            ]
+            held, prepares = self._old(at[0]), self.networks.prepares_in
+            ran = [o for o in counterparts(before, now[at], call) if not prepares(held, o)]
             wanted = frozenset(state for old in ran for state in before[old])
             spared = wanted == OFF and not apex.spared.isdisjoint(self._old(at[0]))
             casting = (Casts.ON, Casts.UNKNOWN) if spared else (Casts.ON,)

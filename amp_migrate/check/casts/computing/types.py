@@ -13,11 +13,11 @@ from amp_migrate.check.apex.initialized import Initialized
 from amp_migrate.check.casts.casting import Casting, Casts
 from amp_migrate.check.casts.computing.backwards import Gradients
 from amp_migrate.check.casts.computing.copies import stale
-from amp_migrate.check.casts.computing.halved import Halved
 from amp_migrate.check.casts.computing.others import Others
 from amp_migrate.check.casts.computing.own_backward import OwnBackwards
-from amp_migrate.check.casts.computing.products import Operators
-from amp_migrate.check.casts.computing.unlisted import Unpatched
+from amp_migrate.check.casts.computing.products.halved import Halved
+from amp_migrate.check.casts.computing.products.of_outputs import Operators
+from amp_migrate.check.casts.computing.products.unlisted import Unpatched
 from amp_migrate.check.casts.computing.wide import Wide
 from amp_migrate.check.casts.differing import same
 from amp_migrate.check.casts.networks import Networks

@@ -11,7 +11,7 @@ from amp_migrate.check.apex.assumed import Initialize
 from amp_migrate.check.apex.facts import Facts
 from amp_migrate.check.apex.flags.levels import of_given
 from amp_migrate.check.casts.casting import Casting, Casts
-from amp_migrate.check.casts.computing.unlisted import at
+from amp_migrate.check.casts.computing.products.unlisted import at
 from amp_migrate.check.casts.differing import UNCAST, differs, same, scales
 from amp_migrate.check.casts.networks import Networks
 from amp_migrate.check.events.sides import Key, Side, key
