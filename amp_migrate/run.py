@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -70,6 +70,7 @@ class _Context:
     """
 
     def __init__(self, hits: dict[str, Hit], others: list[Other], roots: list[str]) -> None:
+        self.roots = roots
         self._hits = hits
         self._others = {other.path: other for other in others if other.path not in hits}
         self._selection = self._selected(roots) if others else None
@@ -144,7 +145,7 @@ def _migrate(report: Report, context: _Context, settings: Settings) -> None:
     sources = list(_decoded(context.files(), report.problems))
     if not sources:
         return
-    settings = with_api(settings, report)
+    settings = with_api(settings, report, context.roots)
     report.api = settings.api
     progress.at("migrating", len(sources))
     report.only_fixes = settings.only_fixes
@@ -181,8 +182,11 @@ def _beyond(context: _Context, paths: Collection[str]) -> list[Source] | None:
     return list(_decoded(context.files(), [])) if context.widened(paths) else None
 
 
-def with_api(settings: Settings, report: Report) -> Settings:
-    """Settle the spelling: the new one where the project, or else this environment, has a torch that knows it."""
+def with_api(settings: Settings, report: Report, roots: Iterable[str]) -> Settings:
+    """Settle the spelling: the new one where the project, or else this environment, has a torch that knows it.
+
+    This environment tells nothing where some file below `roots`, as a Dockerfile, holds an older torch.
+    """
     if settings.api != "auto":
         return settings
     from amp_migrate.dependencies.torch_floor import (
@@ -190,6 +194,7 @@ def with_api(settings: Settings, report: Report) -> Settings:
         installed_torch,
         lowest_versions,
     )
+    from amp_migrate.dependencies.torch_limit import is_held_below
 
     floor = declared_torch(settings.root)
     if floor is not None:
@@ -197,6 +202,7 @@ def with_api(settings: Settings, report: Report) -> Settings:
     else:
         installed = installed_torch() or ""
         new = any(found >= _NEW_SPELLING for found in lowest_versions(f"torch=={installed}"))
+        new = new and not is_held_below(_NEW_SPELLING, roots, settings)
         report.installed_torch = installed if new else ""
     return settings.updated({"api": "torch.amp" if new else "torch.cuda.amp", "respell": False})
 

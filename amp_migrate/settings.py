@@ -22,8 +22,8 @@ class Settings:
     """The choices of one run.
 
     `select` and `ignore` are rule codes or their beginnings ("AMP2"). `api` is the spelling to write;
-    "auto" is "torch.amp" where the project declares torch >= 2.4, or declares none and such a torch is installed,
-    else "torch.cuda.amp", and is settled before the engine runs; `respell` then says whether native code is to follow. With `only_fixes`
+    "auto" is "torch.amp" where the project declares torch >= 2.4, or declares none, no file of it holds an older one, and
+    such a torch is installed, else "torch.cuda.amp", and is settled before the engine runs; `respell` then says whether native code is to follow. With `only_fixes`
     programs stay with Apex and only their mistakes are corrected. `scaler` "module" allows a GradScaler at module level.
     Patterns of `exclude` (in place of the default ones) and `extend_exclude` are those of .gitignore,
     relative to `root`. With `dependencies` lines that ask for Apex outside of the code go. With `tracked` files that git does not track are none of the project.

@@ -47,6 +47,16 @@ def note_limits(report: Report, paths: Iterable[str], settings: Settings) -> Non
             report.findings += [_finding(name, limit, report.api, since) for limit in found]
 
 
+def is_held_below(version: _Version, paths: Iterable[str], settings: Settings) -> bool:
+    """Tell whether some file below `paths`, as a Dockerfile or the requirements of a part, keeps torch below a version."""
+    return any(
+        source is not None and any(True for _ in limits(source, version))
+        for name, data in every(paths, settings)
+        if b"torch" in data
+        for source in (_read(name, data),)
+    )
+
+
 def limits(source: Source, since: _Version) -> Iterator[Limit]:
     """Yield what admits no torch of a version or a later one, in order."""
     if is_one(source.path, NOTEBOOKS):

@@ -64,7 +64,7 @@ def _enable(
     data = {path: source.data for path, source in sources.items()}
     apart = set(_leading(data, roots, apex))
     report.sources = dict(sources)
-    settings = with_api(settings, report)
+    settings = with_api(settings, report, roots)
     report.api = settings.api
     progress.at("adding AMP", len(sources))
     own = {path: source for path, source in sources.items() if path not in apart}

@@ -167,3 +167,35 @@ class TestSpelling:
 
         assert f"{spelling}.autocast(" in (folder / "train.py").read_text()
         assert hint in done.stderr
+
+    @pytest.mark.parametrize(
+        ("name", "text", "spelling"),
+        [
+            (
+                "docker/Dockerfile",
+                "FROM pytorch/pytorch:1.8.1-cuda11.1-cudnn8-devel\n",
+                "torch.cuda.amp",
+            ),
+            (
+                "docker/Dockerfile",
+                "FROM pytorch/pytorch:2.5.0-cuda12.4-cudnn9-devel\n",
+                "torch.amp",
+            ),
+            ("vocoder/requirements.txt", "torch==1.10\n", "torch.cuda.amp"),
+            ("vocoder/requirements.txt", "torch\n", "torch.amp"),
+            ("venv/requirements.txt", "torch==1.10\n", "torch.amp"),
+        ],
+    )
+    def test_what_is_installed_tells_nothing_where_some_file_holds_an_older_torch(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str, spelling: str
+    ) -> None:
+        monkeypatch.setattr(
+            "amp_migrate.dependencies.torch_floor.installed_torch", lambda: "2.13.0"
+        )
+        (folder / name).parent.mkdir()
+        (folder / name).write_text(text)
+        (folder / "train.py").write_text(APEX_PROGRAM)
+
+        amp_migrate(".")
+
+        assert f"{spelling}.autocast(" in (folder / "train.py").read_text()
