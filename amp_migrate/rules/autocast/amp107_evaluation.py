@@ -6,7 +6,7 @@ autocast, with the loss that follows it and what squares its outputs or takes th
 that holds nothing else gets autocast as a second item.
 
 What leaves a block in fp16 and was fp32 under Apex becomes so by `.float()`, where it surely has a floating type and no
-backward comes of it: copies to the CPU, what O2 and O3 handed out, and of O1 deviations, variances and what stands beside an
+backward comes of it: copies to the CPU, what O2 and O3 gave out, and of O1 deviations, variances and what stands beside an
 fp32 tensor without dimensions. A note names the copies of which that is not known.
 
 ## Why

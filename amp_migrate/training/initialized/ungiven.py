@@ -20,6 +20,10 @@ Begins = Callable[[Function], Collection[ast.AST]]
 """Gives what initializes in a function, by itself or in what it calls."""
 
 
+_LOOKING = frozenset({"get", "items", "keys", "values"})
+"""Methods of a table that change nothing in it."""
+
+
 class Origin(NamedTuple):
     """Where a network comes from: an expression in a function; `other` if `amp.initialize` was surely not given it."""
 
@@ -202,7 +206,9 @@ class Ungiven:
             if self._project.resolve(module, node) is not None:
                 return True
             value = module.scopes.only_value(node)
-            table = isinstance(value, ast.Dict | ast.List | ast.Tuple)
+            table = isinstance(value, ast.Dict | ast.List | ast.Tuple) and not _is_filled(
+                module, node
+            )
             return table and value is not None and self._is_definition(module, value)
         if isinstance(node, ast.Subscript):
             return self._is_definition(module, node.value)
@@ -253,6 +259,18 @@ def _put(function: Function, name: ast.Name) -> Iterator[ast.expr]:
             yield user.value
         elif isinstance(user, ast.Call) and user.func is up:
             yield from all_given(user)
+
+
+def _is_filled(module: Module, name: ast.Name) -> bool:
+    """Tell whether anything is put into a table after it is made, or may be: a method of it is called, or it is handed on."""
+    tree = module.tree
+    for node in module.scopes.spelt(module.scopes.owner(name), name.id):
+        up = tree.parent(node)
+        reads = isinstance(up, ast.Subscript) and up.value is node and isinstance(up.ctx, ast.Load)
+        reads |= isinstance(up, ast.Attribute) and up.attr in _LOOKING
+        if isinstance(node.ctx, ast.Load) and not reads:
+            return True
+    return False
 
 
 def are_followed(models: Iterable[ast.expr]) -> bool:
