@@ -14,22 +14,32 @@ from amp_migrate.flow.refine import refine
 from amp_migrate.flow.terms import term
 from amp_migrate.project import Project
 from amp_migrate.project.reach import where_set
+from amp_migrate.training.origins.constants import constant_of
+from amp_migrate.training.origins.reaching import reaching
 
 _OF_GIVEN = ("O2", "O3")
 
 
-def is_of_given(item: Initialize) -> bool:
+def is_of_given(project: Project, item: Initialize) -> bool:
     """Tell whether an initialize always runs with such a level."""
-    return string(item.level) in _OF_GIVEN
+    return string(_stated(project, item)) in _OF_GIVEN
+
+
+def _stated(project: Project, item: Initialize) -> ast.expr | None:
+    """Return the level of an initialize, the constant where a variable is one on every way: one of its file, too."""
+    if not isinstance(item.level, ast.Name):
+        return item.level
+    at = item.function, item.level
+    return constant_of(project, reaching(project), *at, through_calls=False) or item.level
 
 
 def of_given(project: Project, item: Initialize) -> Assumption | None:
     """Return what holds where an initialize runs with such a level; None where it does not, or nothing says so."""
-    level = item.level
+    level = _stated(project, item)
     if item.on is None or level is None:
         return None
     if isinstance(level, ast.Constant):
-        return item.on if is_of_given(item) else None
+        return item.on if string(level) in _OF_GIVEN else None
     local = isinstance(level, ast.Name) and item.function.module.scopes.is_local(level)
     held = item.function.module.scopes.only_value(level) if local else level
     if isinstance(held, ast.IfExp):

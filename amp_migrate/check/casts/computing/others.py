@@ -12,7 +12,7 @@ from amp_migrate.check.apex.facts import Facts
 from amp_migrate.check.apex.flags.levels import is_of_given, of_given
 from amp_migrate.check.apex.initialized import initialized
 from amp_migrate.check.apex.multiplying import Multiplying
-from amp_migrate.check.casts.callables import spelled
+from amp_migrate.check.casts.callables import counterparts, spelled
 from amp_migrate.check.casts.casting import Casting, Casts
 from amp_migrate.check.casts.differing import (
     CAST,
@@ -46,11 +46,11 @@ class Others:
 
     def are_left(self, item: Initialize, at: Where) -> bool:
         """Tell whether Apex left in fp32 what runs a network, or computes with what one gave, whenever an initialize had run."""
-        return is_of_given(item) and bool(self._runs(at))
+        return is_of_given(self.old.project, item) and bool(self._runs(at))
 
     def leaves(self, item: Initialize, function: Function, given: Sequence[ast.expr]) -> bool:
         """Tell whether such networks alone gave what is computed with, whenever an initialize had run."""
-        return is_of_given(item) and self._followed and self._comes_of_others(function, given)
+        return is_of_given(self.old.project, item) and self._followed and self._comes_of_others(function, given)
 
     def differing(
         self,
@@ -78,10 +78,17 @@ class Others:
                         yield differs(UNCAST, at, call)
                 if casts is not Casts.ON or not (left := self._runs(at)):
                     continue
+                alike = self._alike(function, at)
+                ran = counterparts([made for _, made in left], alike, call)
+                left = [each for each in left if each[1] in ran]
                 noted = all(self._is_noted(claims, at, *each) for each in left)
                 own = any(before.here(*each) for each in left) or scales(self.new, function)
                 if not noted and not own:
                     yield differs(CAST, at, call)
+
+    def _alike(self, function: Function, at: Where) -> list[ast.Call]:
+        """Return the calls of a function of the new text that are spelt in one way."""
+        return [c for c in self.new.program.graph(function).calls if spelled(c) == at[1]]
 
     def _are_given(self, at: Where) -> bool:
         """Tell whether all forwards that are spelt in one way are of networks that are initialized."""
