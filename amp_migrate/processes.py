@@ -103,7 +103,8 @@ def without_collector() -> Iterator[None]:
     if running:
         _garbage.collect()
     gc.disable()
-    frozen, begun = gc.get_freeze_count(), time.perf_counter()
+    frozen = gc.get_freeze_count() if running else 0  # it counts one by one
+    begun = time.perf_counter()
     try:
         yield
     finally:

@@ -27,12 +27,11 @@ from torch.optim.optimizer import (
 
 from amp_migrate.equivalence.reference import install, modules, uninstall
 
-# What every child would repeat: to import the modules of the reference, and half of torch with the first
-# optimizer; and a collection of garbage there would copy every page.
+# What every child would repeat: to import the modules of the reference, and half of torch with the first optimizer.
+# Nothing is frozen here, though children share it: they run without collector, and every migration of a process
+# counts what is frozen in it one by one, and leaves what it made to the collector as new.
 modules.unregister()
 torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1).step()
-gc.collect()
-gc.freeze()
 
 _SECONDS = 120  # a child that runs longer is ended, as one that hangs
 
