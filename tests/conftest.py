@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import itertools
 import signal
 import sys
 from collections.abc import Iterator
@@ -11,6 +13,7 @@ from types import ModuleType
 import pytest
 from shell_support import FakeEngine, Put
 
+BETWEEN_LOOKS = 1500  # tests after which a worker frees what its migrations left: about half a GiB
 LONGEST = {"generated", "test_breaches.py", "test_examples.py"}
 
 
@@ -23,6 +26,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     seen: dict[tuple[str, str], int] = {}
     items.sort(key=lambda item: seen.setdefault(_shared(item), len(seen)))
     items.sort(key=lambda item: not LONGEST & set(item.path.parts))
+
+
+_ended = itertools.count(1)
+
+
+def pytest_runtest_logfinish() -> None:
+    """Bound what a worker holds; looking for it more often would take longer than the tests."""
+    if next(_ended) % BETWEEN_LOOKS == 0:
+        gc.collect()
 
 
 def _shared(item: pytest.Item) -> tuple[str, str]:
