@@ -50,7 +50,11 @@ class Others:
 
     def leaves(self, item: Initialize, function: Function, given: Sequence[ast.expr]) -> bool:
         """Tell whether such networks alone gave what is computed with, whenever an initialize had run."""
-        return is_of_given(self.old.project, item) and self._followed and self._comes_of_others(function, given)
+        return (
+            is_of_given(self.old.project, item)
+            and self._followed
+            and self._comes_of_others(function, given)
+        )
 
     def differing(
         self,
