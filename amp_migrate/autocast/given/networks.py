@@ -13,7 +13,7 @@ from amp_migrate.autocast.evaluated.inference import begins
 from amp_migrate.facts.paths import all_given, walk
 from amp_migrate.placement.finding.networks import initialized
 from amp_migrate.placement.finding.unit import Unit
-from amp_migrate.project import Function, Module
+from amp_migrate.project import Module
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.forwards.classes import is_network_class
 from amp_migrate.training.forwards.forwards import Forward
@@ -53,36 +53,17 @@ class Networks:
         run = self.run(region)
         return bool(run.others) and not run.own
 
-    def left(self, nodes: Iterable[tuple[Function, ast.AST]]) -> list[tuple[Function, ast.Call]]:
-        """Return the forwards among some nodes that surely run networks which Apex was not given, and none that it was."""
-        if not self._differ:
-            return []
-        runs = self._unit.forwards.call
-        return [
-            (function, node)
-            for function, node in nodes
-            if isinstance(node, ast.Call)
-            and runs(function.module, node) is Forward.NETWORK
-            and (origins := self._origins(function.module, node))
-            and all(origin.other for origin in origins)
-        ]
-
-    def _origins(self, module: Module, call: ast.Call) -> list[Origin]:
-        """Return where the networks come from that a forward runs."""
-        function = self._unit.project.function_of(module, call)
-        held = self._held(module, call)
-        origins = [o for node in held for o in self._ungiven.origins(function, node)]
-        if len(held) == 1:
-            return origins
-        # one of them may be run, or what it holds
-        other = bool(origins) and all(origin.other for origin in origins)
-        return [Origin(function, call, other)]
-
     def _found(self, region: Region) -> Run:
         found: dict[Origin, None] = {}
         direct = self._forwards(calls_in([region]))
         for module, call in direct or self._behind(region):
-            found |= dict.fromkeys(self._origins(module, call))
+            function = self._unit.project.function_of(module, call)
+            held = self._held(module, call)
+            origins = [o for node in held for o in self._ungiven.origins(function, node)]
+            if len(held) != 1:  # one of them may be run, or what it holds
+                other = bool(origins) and all(origin.other for origin in origins)
+                origins = [Origin(function, call, other)]
+            found |= dict.fromkeys(origins)
         own = tuple(origin for origin in found if not origin.other)
         others = tuple(origin for origin in found if origin.other)
         return Run(own, others if direct or not own else ())

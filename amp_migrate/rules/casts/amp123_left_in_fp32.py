@@ -34,7 +34,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from amp_migrate.apex.sites import Site
 from amp_migrate.autocast.disabled import Disabled
@@ -101,11 +101,8 @@ def _of_networks(
     context: Context, high: list[Site], parts: list[Part], done: set[ast.stmt]
 ) -> Iterator[Decision]:
     """Keep what O2 and O3 left in fp32 out of the casts, but for what is done for O1, and name what cannot be kept."""
-    copies = list(copied(context.unit, parts))
-    yield from (_copy(context, high, each) for each in copies)
+    yield from (_copy(context, high, each) for each in copied(context.unit, parts))
     found = [each for each in spared(context.unit, parts) if each.statement not in done]
-    named = {*(each.call for each in copies), *(each.node for each in found)}
-    yield from _others_run(context, high, parts, named)
     if not casts_these_alone(context.unit):
         yield from _told_of_levels(context, high, found)
         return
@@ -136,55 +133,26 @@ def _widened(context: Context, found: list[Spared]) -> Decision:
 def _others(found: list[Spared]) -> str:
     """Return the other places that a note on the first one names."""
     places = list(dict.fromkeys(_spoken_place(found[0], other) for other in found[1:]))
-    return f" (and {_listed(places)})" if places else ""
-
-
-def _listed(places: list[str]) -> str:
-    rest = [plural(len(places) - _MOST, "other place")] if len(places) > _MOST else []
-    return ", ".join([*places[:_MOST], *rest])
+    if len(places) > _MOST:
+        places = [*places[:_MOST], plural(len(places) - _MOST, "other place")]
+    return f" (and {', '.join(places)})" if places else ""
 
 
 def _told_of_levels(context: Context, high: list[Site], found: list[Spared]) -> Iterator[Decision]:
     """Say once what differs at some levels of those that a run may choose."""
     if not found:
         return
-    where, _ = levels(context, high)
+    where, name = levels(context, high)
     each = found[0]
     message = (
         f"{where}, Apex left this{_others(found)} in fp32; under autocast it multiplies in fp16"
     )
-    on = _only_at_o1(context, high)
+    on_one = any("O1" in context.unit.options[site].levels for site in high)
+    text = "False" if not on_one else f'{name} == "O1"' if name else "..."
+    on = context.spelling.autocast(text)
     advice = f"where fp16 is too small or too coarse for it, compute it of `.float()` inputs under `with {on}:`"
     made = decision(RULE, Status.NOTE, each.function.module, each.node, message, advice=advice)
     made.beside = tuple(place_of(other.function.module, other.node) for other in found[1:])
-    yield made
-
-
-def _only_at_o1(context: Context, high: list[Site]) -> str:
-    """Return the block that casts where the level is O1."""
-    _, name = levels(context, high)
-    on_one = any("O1" in context.unit.options[site].levels for site in high)
-    text = "False" if not on_one else f'{name} == "O1"' if name else "..."
-    return context.spelling.autocast(text)
-
-
-def _others_run(
-    context: Context, high: list[Site], parts: list[Part], named: Collection[ast.AST]
-) -> Iterator[Decision]:
-    """Say once of forwards that they run networks which Apex was not given, beside those that it was; `named` are told of already."""
-    nodes = nodes_of(context.unit.project, parts)
-    left = [each for each in context.networks.left(nodes) if each[1] not in named]
-    if not left:
-        return
-    where, _ = levels(context, high)
-    function, call = left[0]
-    network = function.module.tree.segment(call.func)
-    places = [str(place_of(f.module, node)) for f, node in left[1:]]
-    more = f" (and at {_listed(places)})" if places else ""
-    message = f"{where}, Apex left `{network}`{more} in fp32, as amp.initialize was not given it; it is cast now"
-    advice = f"to run it as before, call it with `.float()` inputs under `with {_only_at_o1(context, high)}:`"
-    made = decision(RULE, Status.NOTE, function.module, call, message, advice=advice)
-    made.beside = tuple(place_of(f.module, node) for f, node in left[1:])
     yield made
 
 
