@@ -12,12 +12,12 @@ from amp_migrate.dependencies.levels import with_levels_told
 from amp_migrate.dependencies.lines import Line, asking
 from amp_migrate.dependencies.options import DECLARES, declared, forgotten, parsed, span_of, spoken
 from amp_migrate.dependencies.stale import stale
-from amp_migrate.dependencies.torch_limit import note_limits
+from amp_migrate.dependencies.torch_limit import note_limits, source_of
 from amp_migrate.facts.paths import argument
 from amp_migrate.plan.model import Finding, Status
 from amp_migrate.report import FileChange, Report
 from amp_migrate.settings import Settings
-from amp_migrate.source.file import Source, UnreadableSource, UnwritableSource
+from amp_migrate.source.file import Source, UnwritableSource
 from amp_migrate.source.span import Span
 
 CODE = "AMP309"
@@ -49,7 +49,7 @@ def _look(report: Report, paths: Iterable[str], settings: Settings) -> None:
         report.findings += [item for change in changes for item in stale(change, CODE)]
         return
     for name, data in naming_apex(paths, settings):
-        source = report.sources.get(name) or _read(name, data)
+        source = report.sources.get(name) or source_of(name, data)
         found = list(asking(source)) if source is not None else []
         if source is None or not found:
             continue
@@ -68,13 +68,6 @@ def _needs_apex(report: Report) -> bool:
     imports = [item for item in report.findings if item.code == "AMP101"]
     stays = any(item.status in (Status.LEFT, Status.NOTE) for item in imports)
     return stays or report.counts.left > 0 or bool(report.problems)
-
-
-def _read(name: str, data: bytes) -> Source | None:
-    try:
-        return Source.from_bytes(name, data)
-    except UnreadableSource:
-        return None
 
 
 def _remove(report: Report, source: Source, numbers: set[int]) -> bool:

@@ -19,7 +19,7 @@ _Version = tuple[int, ...]
 _NATIVE = re.compile(r"\btorch\.(?:cuda\.)?amp\b")
 # The first version that has a GradScaler under each name.
 _SINCE: dict[str, _Version] = {"torch.cuda.amp": (1, 6), "torch.amp": (2, 3)}
-_BOUND = re.compile(r"\s*(?P<sign>[<>=!~^]*)\s*(?P<release>\d+(?:\.\d+)*)(?P<any>\.\*)?")
+_BOUND = re.compile(r"\s*(?P<sign>[<>=!~^]*)\s*(?P<release>\d+(?:\.\d+)*)")
 _IMAGE = re.compile(r"^\s*FROM\s+(?:\S*/)?pytorch/pytorch:(?P<release>\d+(?:\.\d+)+)", re.I)
 _COMMENT = re.compile(r"(?:^|\s)#.*$")
 _ANY = 10**6
@@ -40,7 +40,7 @@ def note_limits(report: Report, paths: Iterable[str], settings: Settings) -> Non
         return
     since = _SINCE[report.api]
     for name, data in every(paths, settings):
-        source = report.sources.get(name) or _read(name, data)
+        source = report.sources.get(name) or source_of(name, data)
         found = list(limits(source, since)) if source is not None else []
         if source is not None and found:
             report.sources[name] = source
@@ -53,7 +53,7 @@ def is_held_below(version: _Version, paths: Iterable[str], settings: Settings) -
         source is not None and any(True for _ in limits(source, version))
         for name, data in every(paths, settings)
         if b"torch" in data
-        for source in (_read(name, data),)
+        for source in (source_of(name, data),)
     )
 
 
@@ -111,7 +111,8 @@ def _release(text: str) -> _Version:
     return tuple(map(int, text.split(".")))
 
 
-def _read(name: str, data: bytes) -> Source | None:
+def source_of(name: str, data: bytes) -> Source | None:
+    """Return a file that is text, and None for any other."""
     try:
         return Source.from_bytes(name, data)
     except UnreadableSource:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from amp_migrate.apex.levels import OF_GIVEN
 from amp_migrate.apex.sites import Kind as SiteKind
 from amp_migrate.autocast.leaving.together import root
 from amp_migrate.facts.paths import all_given
@@ -21,7 +22,6 @@ from amp_migrate.training.types.floating import floating_of
 from amp_migrate.training.types.floats import Kind
 from amp_migrate.training.types.known import types_of
 
-_HIGH = frozenset({"O2", "O3"})
 _ARITHMETIC = (ast.Add, ast.Div, ast.Mult, ast.Sub)
 _BY_O1 = frozenset({"std", "var"})
 """What O1 alone computed in fp32."""
@@ -46,7 +46,7 @@ class Computed(NamedTuple):
 
 def is_high(unit: Unit) -> bool:
     """Tell whether O2 or O3 may be on, which handed out fp32."""
-    return any(unit.options[site].levels & _HIGH for site in unit.of(SiteKind.INITIALIZE))
+    return any(unit.options[site].levels & OF_GIVEN for site in unit.of(SiteKind.INITIALIZE))
 
 
 def computed(unit: Unit, regions: Iterable[Region]) -> list[Computed]:

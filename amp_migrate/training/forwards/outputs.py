@@ -21,7 +21,8 @@ _METHODS = SHAPES | frozenset(
     | {"sigmoid", "split", "t", "tanh", "unbind", "values"}
 )  # fmt: skip
 _SEQUENCES = frozenset({"list", "reversed", "sorted", "tuple"})
-_VIEWS = frozenset({"data", "H", "T", "mH", "mT"})
+VIEWS = frozenset({"data", "H", "T", "mH", "mT"})
+"""Attributes of a tensor that are another view of it."""
 
 
 def outputs(
@@ -145,7 +146,7 @@ def _parts(project: Project, where: Function, node: ast.AST) -> list[ast.expr]:
             return node.args[:1]
         return [node.func.value] if isinstance(node.func, ast.Attribute) else []
     if isinstance(node, ast.Attribute):
-        return [node.value] if node.attr in _VIEWS else []
+        return [node.value] if node.attr in VIEWS else []
     if isinstance(node, ast.Subscript | ast.Starred | ast.NamedExpr | ast.Await):
         return [node.value]
     if isinstance(node, ast.List | ast.Tuple | ast.Set):

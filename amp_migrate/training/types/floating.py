@@ -13,6 +13,7 @@ from amp_migrate.project.once import kept
 from amp_migrate.training.beliefs import MULTIPLYING_LAYERS, RUN_IN_HALF, SHAPES
 from amp_migrate.training.bindings import returned
 from amp_migrate.training.forwards.known_losses import is_loss, is_loss_class
+from amp_migrate.training.forwards.outputs import VIEWS
 from amp_migrate.training.origins.losses import Losses
 from amp_migrate.training.origins.reaching import changed_by
 from amp_migrate.training.origins.walk import Origin, Place, Step, Walk
@@ -30,7 +31,6 @@ _OF_LOSSES = frozenset({"mean", "std", "var"})
 _ASKING_FUNCTIONS = RUN_IN_HALF | {"cosine_similarity", "normalize", "softmin", "softplus"}
 _ASKING_MODULES = MULTIPLYING_LAYERS | {"LogSoftmax", "Sigmoid", "Softmax"}
 _TENSORS = ("torch", "torch.nn.functional", "torch.special")
-_VIEWS = frozenset({"data", "H", "T", "mH", "mT"})
 _METHODS = SHAPES | frozenset(
     {"chunk", "clone", "cpu", "cuda", "expand", "flip", "index_select", "narrow", "relu", "repeat", "split", "t", "unbind"}
 )  # fmt: skip
@@ -193,7 +193,7 @@ class Floating:
         """Return what comes straight before a value, in its type."""
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             return Step((), self._origins(function, node), self._joined(function, node))
-        if isinstance(node, ast.Attribute) and node.attr not in _VIEWS:
+        if isinstance(node, ast.Attribute) and node.attr not in VIEWS:
             return Step((), [], self._joined(function, node))
         if isinstance(node, ast.Call):
             if callees := self._project.callees(node):
@@ -283,7 +283,7 @@ def _whole(node: ast.expr) -> ast.expr | None:
     if isinstance(node, ast.Subscript):
         return node.value if _spans(node) else None
     if isinstance(node, ast.Attribute):
-        return node.value if node.attr in _VIEWS else None
+        return node.value if node.attr in VIEWS else None
     return node.value if isinstance(node, ast.NamedExpr) else None
 
 
