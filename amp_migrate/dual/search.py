@@ -11,8 +11,11 @@ from amp_migrate.availability.availability import Availability
 from amp_migrate.dual.arms import Arm, arm_of, is_shut, shut, unbound
 from amp_migrate.dual.cut import Definition
 from amp_migrate.dual.twins import made, wrappers
+from amp_migrate.facts.constants import is_none
+from amp_migrate.facts.scopes import assigned
 from amp_migrate.flow.assumption import NOTHING
 from amp_migrate.project import Function, Module, Project
+from amp_migrate.project.programs import is_touched_elsewhere
 
 _NEEDS_INITIALIZE = (
     Kind.INITIALIZE, Kind.SCALE_LOSS, Kind.STATE_DICT, Kind.LOAD_STATE_DICT, Kind.HANDED_ON,
@@ -100,10 +103,51 @@ class Search:
             if site.node in self.gone():
                 continue
             arm = self._arm(site.module, site.node)
-            if not isinstance(arm, Arm) or not self._asks_for_apex(arm):
+            if isinstance(arm, Arm) and self._asks_for_apex(arm):
+                self._add(arm, False)
+            elif not self._is_empty(site):
                 return False
-            self._add(arm, False)
         return self._add_unbound()
+
+    def empty(self) -> set[ast.AST]:
+        """Return the uses of variables that hold `amp` in runs alone which raise from now on, and None in others."""
+        gone = self.gone()
+        return {s.node for s in self.found if s.node not in gone and self._is_empty(s)}
+
+    def _is_empty(self, site: Site) -> bool:
+        """Tell whether a variable that is handed on gets None in all runs that do not raise."""
+        node = site.node
+        named = site.kind is Kind.VALUE and isinstance(node, ast.Name)
+        return named and self._holds_none(site.module, node, frozenset())  # type: ignore[arg-type]
+
+    def _holds_none(self, module: Module, node: ast.Name, seen: frozenset[ast.AST]) -> bool:
+        """Tell whether nothing but the branches that raise gives a variable more than None; what was `seen` adds nothing."""
+        if isinstance(module.scopes.owner(node), ast.Module) and is_touched_elsewhere(
+            self._project, module, node.id
+        ):
+            return False
+        raising = {part for arm in self.raising for part in arm.nodes()}
+        bound = [binding for binding in module.scopes.bound(node) if binding not in raising]
+        return bool(bound) and all(
+            self._is_given_none(module, each, seen.union(bound))
+            if isinstance(each, ast.arg)
+            else is_none(assigned(module.tree, each))
+            for each in bound
+            if each not in seen
+        )
+
+    def _is_given_none(self, module: Module, taken: ast.arg, seen: frozenset[ast.AST]) -> bool:
+        """Tell whether all calls of a function that stay are seen, and leave a parameter at None or hand it what holds that."""
+        function, gone = self._project.function_of(module, taken), self.gone()
+        default = function.parameters.defaults.get(taken.arg)
+        received = self._project.received(function, taken.arg)
+        stays = [got for got in received if got.site.call not in gone]
+        given = [(got.function.module, got.node or default) for got in stays]
+        alone = bool(given) and not self._project.escapes(function)
+        return alone and all(
+            is_none(value) or (isinstance(value, ast.Name) and self._holds_none(where, value, seen))
+            for where, value in given
+        )
 
     def _arm(self, module: Module, node: ast.AST) -> Arm | Function | None:
         return arm_of(self._project, self._availability[module], module, node, self._without)

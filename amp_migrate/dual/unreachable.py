@@ -61,9 +61,10 @@ def _cut(given: Given, search: Search) -> Cut | None:
     raising = [] if noticed else [arm.node.test for arm in search.raising]
     choosing = [arm for m in search.modules for arm in _choosing(availability[m], raising, gone)]
     gone |= {node for arm in choosing for node in arm.nodes()}
+    empty = search.empty()
     for m in search.modules:
         known = answers(availability[m], [s for s in everywhere if s.module is m])
-        if chooses(known, m, gone, raising):
+        if chooses(known, m, gone | empty, raising):
             return None
     return Cut(
         _WHY if noticed else f"{_WHY}, and choosing Apex raises",

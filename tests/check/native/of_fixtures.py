@@ -19,10 +19,10 @@ def _texts(path: Path) -> dict[str, str]:
     return {"before.py": path.with_suffix(".py").read_text("utf-8")}
 
 
-def _of(case: str, **faults: list[tuple[str, str]]) -> Training:
+def _of(case: str, *claims: tuple[str, str, int], **faults: list[tuple[str, str]]) -> Training:
     before, after = (_texts(_FIXTURES / case / side) for side in ("before", "after"))
     planted = {name.replace("_", " "): tuple(edits) for name, edits in faults.items()}
-    return Training(f"the fixture {case}", before, after, planted)
+    return Training(f"the fixture {case}", before, after, planted, claims)
 
 
 OF_FIXTURES = (
@@ -142,6 +142,17 @@ OF_FIXTURES = (
                 "            total += output.sum().item()\n",
                 "        total += output.sum().item()\n",
             )
+        ],
+    ),
+    _of(
+        "dual/amp_or_none_handed_on",
+        *(("AMP114", "ladder.py", line) for line in (16, 17, 20, 22, 49, 50)),
+        *(("AMP114", "shelf.py", line) for line in (10, 11, 18, 19)),
+        scaled_for_nobody=[
+            ("            scaler.scale(loss).backward()", "            loss.backward()")
+        ],
+        stepped_without_the_scaler=[
+            ("            scaler.step(optimizer)\n", "            optimizer.step()\n")
         ],
     ),
 )

@@ -1010,6 +1010,14 @@ ADVISED = (
         ),
     ),
     Advised(
+        "refused/amp_handed_on_beside_native",
+        "delete what uses Apex here and keep native AMP",
+        (
+            ("ladder.py", '    if options.numbers == "O2":\n        amp = classic()\n', ""),
+            ("ladder.py", "def classic():\n    from apex import amp\n\n    return amp\n\n\n", ""),
+        ),
+    ),
+    Advised(
         "refused/mmcv_own_forward",
         "put its forward passes and losses under",
         (
