@@ -7,8 +7,11 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from amp_migrate.check.apex.assumed import Initialize
+from amp_migrate.check.apex.courses import handed
 from amp_migrate.facts.closure import closure
-from amp_migrate.project import Class, Module, Project
+from amp_migrate.facts.paths import all_given
+from amp_migrate.project import Class, Module
+from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.beliefs import MULTIPLYING_LAYERS, RUNS_FORWARD
 from amp_migrate.training.forwards.classes import is_network_class
 from amp_migrate.training.forwards.holders import used_as_networks
@@ -20,8 +23,9 @@ _OF_GIVEN = frozenset({"O2", "O3"})
 class Multiplying:
     """Answers for the calls of a project."""
 
-    def __init__(self, project: Project, every: Sequence[Initialize]) -> None:
-        self._project = project
+    def __init__(self, program: Program, every: Sequence[Initialize]) -> None:
+        self._program = program
+        self._project = program.project
         self._every = every
         self._known: dict[Class, bool] = {}
 
@@ -46,7 +50,19 @@ class Multiplying:
 
     @cached_property
     def _used(self) -> frozenset[int]:
-        return used_as_networks(self._project, self._project.values)
+        return used_as_networks(self._project, self._project.values) | {*self._run_by_libraries()}
+
+    def _run_by_libraries(self) -> Iterator[int]:
+        """Yield the names by which a function calls a parameter that a library fills: it is handed the function beside a network."""
+        objects = self._program.training.objects
+        for module, call in self._project.nodes(ast.Call):
+            functions = self._program.calls.handed(call) and handed(self._program, call)
+            if functions and any(objects.is_network(module, node) for node in all_given(call)):
+                for function in functions:
+                    names = function.parameters.names
+                    for func in (made.func for made in function.calls):
+                        if isinstance(func, ast.Name) and func.id in names:
+                            yield from objects.groups(function.module, func)
 
     @cached_property
     def only_given(self) -> bool:

@@ -6,11 +6,13 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 
+from amp_migrate.check.apex.courses import handed
 from amp_migrate.check.events.labels import called, text_of
 from amp_migrate.facts.constants import string
 from amp_migrate.facts.paths import all_given, tail, walk
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.order import key
+from amp_migrate.protocol.code.program import Program
 from amp_migrate.training.beliefs import AUTOCASTS, RUNS_GIVEN, WRAPS_GIVEN
 from amp_migrate.training.bindings import bound_value, run_first
 from amp_migrate.training.forwards.forwards import is_housekeeping
@@ -153,8 +155,9 @@ def counterparts(
 class Replaced:
     """Knows the networks whose own ``forward`` the new text replaces by one with casts."""
 
-    def __init__(self, project: Project) -> None:
-        self._project = project
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._project = program.project
 
     @cached_property
     def networks(self) -> frozenset[int]:
@@ -188,6 +191,8 @@ class Replaced:
         bound = function.module.scopes.bindings(function.scope, name)
         if function in seen or not bound or not isinstance(bound[0], ast.arg):
             return False
+        if not self._project.callers(function):
+            return self._is_run_beside(function, begun, seen | {function})
         sites = [s for s in self._project.callers(function) if s.function in begun]
         given = [(s.function, self._project.given(s.call, function).get(name)) for s in sites]
         return (
@@ -198,3 +203,43 @@ class Replaced:
                 for where, value in given
             )
         )
+
+    def _is_run_beside(
+        self, function: Function, begun: Collection[Function], seen: frozenset[Function]
+    ) -> bool:
+        """Tell whether libraries alone run a function, which were given no other networks beside it, nor get any later."""
+        calls = [(f, c) for f in begun for c in f.calls if function in handed(self._program, c)]
+        given = {node for _, call in calls for node in all_given(call)}
+        escapes = [e for e in self._project.escapes(function) if e[0] in begun]
+        networks = [
+            [*((f, n) for n in all_given(call) if self._is_network(f, n)), *self._put_into(f, call)]
+            for f, call in calls
+        ]
+        return (
+            bool(calls)
+            and all(escape[1] in given for escape in escapes)
+            and all(
+                found and all(self.runs(where, n, begun, seen) for where, n in found)
+                for found in networks
+            )
+        )
+
+    def _put_into(self, function: Function, call: ast.Call) -> Iterator[tuple[Function, ast.expr]]:
+        """Yield the networks that attributes of what a call makes are set to, or may be: ``runner.model = averaged``."""
+        groups, project = self._project.values.groups, self._project
+        made = groups(function.module, call)
+        for module, node in project.nodes(ast.Assign):
+            where = project.function_of(module, node)
+            stored = [t.value for t in node.targets if isinstance(t, ast.Attribute)]
+            if any(
+                groups(module, held) & made
+                or not (where.is_receiver(held) or project.instance_classes(module, held))
+                for held in stored
+            ):
+                if self._is_network(where, node.value):
+                    yield where, node.value
+
+    def _is_network(self, function: Function, node: ast.expr) -> bool:
+        objects = self._program.training.objects
+        known = objects.groups(function.module, node) & self.networks
+        return bool(known) or objects.is_network(function.module, node)

@@ -146,7 +146,7 @@ class Forwards:
                 was.setdefault(at := where(function, call), {})[call] = states
                 cast |= {call} if states == ON and not self._others.are_left(item, at) else set()
         runs = [r for r in self._runs(begun) if not self._others.are_left(item, r[0])]
-        replaced = Replaced(self.new.project)
+        replaced = Replaced(self.new.program)
         now: dict[Where, list[ast.Call]] = {}
         for at, call, _ in runs:
             now.setdefault(at, []).append(call)

@@ -65,7 +65,7 @@ class Networks:
         self._every = every
         self._found: dict[Function, set[str]] = {}
         self._forward: dict[Function, set[str]] = {}
-        self._multiplying = Multiplying(program.project, every)
+        self._multiplying = Multiplying(program, every)
         self._widened = Widened(program.project, program.training.losses)
 
     @cached_property

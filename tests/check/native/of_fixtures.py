@@ -11,6 +11,10 @@ _CAST = "    @torch.cuda.amp.custom_bwd\n"
 _DROPPED = "        torch.clear_autocast_cache()  # of weights cast without gradients\n"
 _MADE = "self.scaler = torch.cuda.amp.GradScaler(enabled=self.half)"
 
+_REPLACED = (
+    'net.forward = torch.cuda.amp.autocast(enabled=level != "O0")(type(net).forward).__get__(net)'
+)
+
 
 def _texts(path: Path) -> dict[str, str]:
     """Return the texts of a fixture, which is a file or a folder, by path."""
@@ -143,6 +147,13 @@ OF_FIXTURES = (
                 "        total += output.sum().item()\n",
             )
         ],
+    ),
+    _of(
+        "project/mmcv_processor_sets_the_mode",
+        cast_for_a_layer_alone=[
+            (_REPLACED, _REPLACED.replace("net.", "net.encode.").replace("(net)", "(net.encode)"))
+        ],
+        cast_nowhere=[(f"        {_REPLACED}\n", "        pass\n")],
     ),
     _of(
         "dual/amp_or_none_handed_on",

@@ -1010,11 +1010,33 @@ ADVISED = (
         ),
     ),
     Advised(
+        "refused/mmcv_processor_for_a_second_network",
+        "put it under `with torch.cuda.amp.autocast(enabled=...):` with what turns Apex on",
+        (
+            ("def run_batch", "MIXED = True\n\n\ndef run_batch"),
+            (
+                "    cost, losses = net(batch)\n",
+                "    with torch.cuda.amp.autocast(enabled=MIXED):\n        cost, losses = net(batch)\n",
+            ),
+            ('settings["mixed"]', "MIXED"),
+        ),
+    ),
+    Advised(
         "refused/amp_handed_on_beside_native",
         "delete what uses Apex here and keep native AMP",
         (
             ("ladder.py", '    if options.numbers == "O2":\n        amp = classic()\n', ""),
             ("ladder.py", "def classic():\n    from apex import amp\n\n    return amp\n\n\n", ""),
+        ),
+    ),
+    Advised(
+        "refused/mmcv_runner_gets_a_second_network",
+        "put it under `with torch.cuda.amp.autocast(enabled=...):` with what turns Apex on",
+        (
+            (
+                "    losses = net(batch)\n",
+                "    with torch.cuda.amp.autocast(enabled=True):\n        losses = net(batch)\n",
+            ),
         ),
     ),
     Advised(

@@ -168,7 +168,7 @@ class Others:
     @cached_property
     def _of_any(self) -> Multiplying:
         """Tells networks by their classes, whatever the levels."""
-        return Multiplying(self.old.project, ())
+        return Multiplying(self.old.program, ())
 
     def _run(self, function: Function, call: ast.Call) -> ast.expr:
         """Return the network that a call runs, by itself or by a method."""
