@@ -72,9 +72,13 @@ def is_optimizer(project: Project, module: Module, node: ast.expr) -> bool:
 
 
 def may_train(project: Project, function: Function) -> bool:
-    """Tell whether the programs that come to a function run a backward pass or step an optimizer, or others with its file."""
+    """Tell whether the programs that come to a function run a backward pass or step an optimizer.
+
+    What comes to it out of sight, or imports its file, may run whatever else of that file nothing in sight calls.
+    """
     above = upwards(project, function)
-    above |= {f for f in function.module.functions.values() if not project.callers(f)}
+    if function.node is None or any(f.node is not None and not project.callers(f) for f in above):
+        above |= {f for f in function.module.functions.values() if not project.callers(f)}
     return any(_trains(project, f) for f in closure(above, partial(_runs, project)))
 
 
