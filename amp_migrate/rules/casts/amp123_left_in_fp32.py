@@ -73,7 +73,8 @@ def decide(context: Context) -> Iterator[Decision]:
     apart: set[ast.stmt] = set()
     if unlisted:
         left = left_by_o1(context.unit, parts, disabled)
-        always = _at_every_level(context, parts) if high else None
+        at_one_alone = bool(context.unit.options) and not high
+        always = None if at_one_alone else _at_every_level(context, parts, high)
         kept = [s for s in left.sure if s.apart and (always is None or always(s))]
         apart = {each.statement for each in kept}
         for together in _neighbours(kept):
@@ -90,9 +91,16 @@ def decide(context: Context) -> Iterator[Decision]:
         yield from _of_networks(context, high, given, apart)
 
 
-def _at_every_level(context: Context, parts: list[Part]) -> Callable[[Spared], bool]:
-    """Return what tells whether O2 and O3 left in fp32 what O1 did: by hand, or outside of the networks that they made fp16."""
+def _at_every_level(
+    context: Context, parts: list[Part], high: list[Site]
+) -> Callable[[Spared], bool]:
+    """Return what tells whether O2 and O3 left in fp32 what O1 did: by hand, or outside of the networks that they made fp16.
+
+    Who calls a unit that initializes nothing itself may have chosen any.
+    """
     unit = context.unit
+    if not high:
+        return lambda each: multiplies_wide(unit, each)
     outside = Outside(unit, parts, nodes_of(unit.project, parts))
     return lambda each: outside.holds(each.function) or multiplies_wide(unit, each)
 
