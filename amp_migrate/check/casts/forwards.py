@@ -144,7 +144,9 @@ class Forwards:
         for function, start in starts.items():
             for call, states in apex.calls(function, start):
                 was.setdefault(at := where(function, call), {})[call] = states
-                cast |= {call} if states == ON and not self._others.are_left(item, at) else set()
+                cast |= (
+                    {call} if states == ON and call not in self._others.left(item, at) else set()
+                )
         runs = [r for r in self._runs(begun) if not self._others.are_left(item, r[0])]
         replaced = Replaced(self.new.program)
         now: dict[Where, list[ast.Call]] = {}
@@ -155,8 +157,9 @@ class Forwards:
         for at, call, function in runs:
             inside = native.at(function, call, begun[function])
             before = was.get(at, {})
-            held, prepares = self._old(at[0]), self.networks.prepares_in
-            ran = [o for o in counterparts(before, now[at], call) if not prepares(held, o)]
+            held, left = self._old(at[0]), self._others.left(item, at)
+            ran = [o for o in counterparts(before, now[at], call) if o not in left]
+            ran = [o for o in ran if not self.networks.prepares_in(held, o)]
             wanted = frozenset(state for old in ran for state in before[old])
             spared = wanted == OFF and not apex.spared.isdisjoint(self._old(at[0]))
             casting = (Casts.ON, Casts.UNKNOWN) if spared else (Casts.ON,)

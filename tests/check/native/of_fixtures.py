@@ -166,4 +166,13 @@ OF_FIXTURES = (
             ("            scaler.step(optimizer)\n", "            optimizer.step()\n")
         ],
     ),
+    _of(
+        "evaluate/predicts_with_a_network_made_anew",
+        the_new_network_cast_too=[
+            ("with torch.no_grad():", "with torch.no_grad(), torch.cuda.amp.autocast():")
+        ],
+        the_first_network_not_cast=[
+            ("        with torch.cuda.amp.autocast():\n            loss = ", "        loss = ")
+        ],
+    ),
 )

@@ -46,7 +46,13 @@ class Others:
 
     def are_left(self, item: Initialize, at: Where) -> bool:
         """Tell whether Apex left in fp32 what runs a network, or computes with what one gave, whenever an initialize had run."""
-        return is_of_given(self.old.project, item) and bool(self._runs(at))
+        held = self._runs(at) if is_of_given(self.old.project, item) else {}
+        return bool(held) and all(held.values())
+
+    def left(self, item: Initialize, at: Where) -> frozenset[ast.Call]:
+        """Return those of the calls of the old text that are spelt in one way."""
+        held = self._runs(at) if is_of_given(self.old.project, item) else {}
+        return frozenset(call for (_, call), other in held.items() if other)
 
     def leaves(self, item: Initialize, function: Function, given: Sequence[ast.expr]) -> bool:
         """Tell whether such networks alone gave what is computed with, whenever an initialize had run."""
@@ -80,11 +86,14 @@ class Others:
                 if casts is Casts.OFF and at_one(function, call) is Casts.ON:
                     if self._are_given(at) and not scales(self.new, function):
                         yield differs(UNCAST, at, call)
-                if casts is not Casts.ON or not (left := self._runs(at)):
+                held = self._runs(at) if casts is Casts.ON else {}
+                if not any(held.values()):
                     continue
                 alike = self._alike(function, at)
-                ran = counterparts([made for _, made in left], alike, call)
-                left = [each for each in left if each[1] in ran]
+                ran = counterparts([made for _, made in held], alike, call)
+                left = [each for each in held if each[1] in ran]
+                if not all(held[each] for each in left):
+                    continue
                 noted = all(self._is_noted(claims, at, *each) for each in left)
                 own = any(before.here(*each) for each in left) or scales(self.new, function)
                 if not noted and not own:
@@ -115,19 +124,18 @@ class Others:
         below = run_by(self.old.project, [(function.module, call)]) if notes else set()
         return any(f.module.path == c.path and f.spans(c.line) for c in notes for f in below)
 
-    def _runs(self, at: Where) -> list[tuple[Function, ast.Call]]:
-        """Return the calls of the old text that are spelt in one way and run networks, if all are of such ones."""
+    def _runs(self, at: Where) -> dict[tuple[Function, ast.Call], bool]:
+        """Return the calls of the old text that are spelt in one way and run networks, each with whether Apex left that one."""
         if not self._followed:
-            return []
+            return {}
         if at not in self._known:
-            held = [
-                (function, call)
+            self._known[at] = {
+                (function, call): self._is_other(function, call)
                 for function in self.old.functions.get(at[0], ())
                 for call in self.old.program.graph(function).calls
                 if spelled(call) == at[1]
                 if at[1] in self.networks.texts(function) or self._is_forward(function, call)
-            ]
-            self._known[at] = held if all(self._is_other(*each) for each in held) else []
+            }
         return self._known[at]
 
     @cached_property
@@ -138,7 +146,7 @@ class Others:
         return all(given) and are_followed(part for each in parts for part in each)
 
     @cached_property
-    def _known(self) -> dict[Where, list[tuple[Function, ast.Call]]]:
+    def _known(self) -> dict[Where, dict[tuple[Function, ast.Call], bool]]:
         return {}
 
     def _is_other(self, function: Function, call: ast.Call) -> bool:
