@@ -175,4 +175,10 @@ OF_FIXTURES = (
             ("        with torch.cuda.amp.autocast():\n            loss = ", "        loss = ")
         ],
     ),
+    _of(
+        "evaluate/wrapped_as_the_training_wraps",
+        cast_at_every_level=[('args.level == "O1"', 'args.level != "O0"')],
+        never_cast=[('args.fit and args.fp16 and args.level == "O1"', "False")],
+        cast_without_the_training=[("args.fit and ", "")],
+    ),
 )

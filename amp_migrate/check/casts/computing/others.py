@@ -84,16 +84,17 @@ class Others:
             for call in self.new.program.graph(function).calls:
                 casts, at = native.at(function, call, begun[function]), where(function, call)
                 if casts is Casts.OFF and at_one(function, call) is Casts.ON:
-                    if self._are_given(at) and not scales(self.new, function):
+                    lacking = self._are_given(at) and not scales(self.new, function)
+                    if lacking and not self._around(native, casts, claims).runs(function, call):
                         yield differs(UNCAST, at, call)
                 held = self._runs(at) if casts is Casts.ON else {}
-                if not any(held.values()):
+                if not held:
                     continue
-                alike = self._alike(function, at)
-                ran = counterparts([made for _, made in held], alike, call)
+                ran = counterparts([made for _, made in held], self._alike(function, at), call)
                 left = [each for each in held if each[1] in ran]
                 if not all(held[each] for each in left):
-                    continue
+                    if not self._around(native, casts, claims).runs(function, call):
+                        continue
                 noted = all(self._is_noted(claims, at, *each) for each in left)
                 own = any(before.here(*each) for each in left) or scales(self.new, function)
                 if not noted and not own:
@@ -114,6 +115,23 @@ class Others:
         ]
         return bool(held) and all(
             self._ungiven.is_given(function, self._run(function, call)) for function, call in held
+        )
+
+    def _around(self, native: Casting, casts: Casts, claims: Claims) -> _Around:
+        return _Around(self, native, casts, claims)
+
+    def alone(self, name: Key, text: str, claims: Claims) -> bool:
+        """Tell whether the calls of the old text that are spelt in one way run such networks alone, and no rule says so."""
+        held = [
+            (function, call)
+            for function in self.old.functions.get(name, ())
+            for call in self.old.program.graph(function).calls
+            if spelled(call) == text
+        ]
+        return bool(held) and all(
+            self._ungiven.is_other(function, self._run(function, call))
+            and not self._is_noted(claims, (name, text), function, call)
+            for function, call in held
         )
 
     def _is_noted(self, claims: Claims, at: Where, function: Function, call: ast.Call) -> bool:
@@ -194,3 +212,32 @@ class Others:
         """Return the calls of a function that initialize, or may come to that."""
         apex = initialized(self.old.program, {item.call for item in self.every})
         return [call for call in function.calls if apex.initializes(call)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Around:
+    """Asks of the blocks around what calls a function, by which a forward in it is cast, or is not, whom they run."""
+
+    others: Others
+    native: Casting
+    casts: Casts
+    claims: Claims
+
+    def runs(
+        self, function: Function, call: ast.Call, seen: frozenset[Function] = frozenset()
+    ) -> bool:
+        """Tell whether all of them run networks that Apex was not given, alone."""
+        if self.native.here(function, call) is not None or function in seen:
+            return False
+        sites = self.others.new.project.callers(function)
+        return bool(sites) and all(
+            self._runs(site.function, site.call, seen | {function}) for site in sites
+        )
+
+    def _runs(self, function: Function, call: ast.Call, seen: frozenset[Function]) -> bool:
+        inside = self.native.here(function, call)
+        if inside is None:
+            return self.runs(function, call, seen)
+        if inside not in (self.casts, Casts.UNKNOWN):
+            return True
+        return self.others.alone(*where(function, call), self.claims)
