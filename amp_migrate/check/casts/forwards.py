@@ -144,9 +144,8 @@ class Forwards:
         for function, start in starts.items():
             for call, states in apex.calls(function, start):
                 was.setdefault(at := where(function, call), {})[call] = states
-                cast |= (
-                    {call} if states == ON and call not in self._others.left(item, at) else set()
-                )
+                if states == ON and call not in self._others.left(item, at):
+                    cast.add(call)
         runs = [r for r in self._runs(begun) if not self._others.are_left(item, r[0])]
         replaced = Replaced(self.new.program)
         now: dict[Where, list[ast.Call]] = {}
