@@ -48,7 +48,7 @@ class Expressions:
 
     def _read(self, module: Module, node: ast.expr) -> int | None:
         if isinstance(node, ast.Name):
-            return self._name(module, node)
+            return None if self.nodes.is_plain(module, node) else self._name(module, node)
         if isinstance(node, ast.Attribute):
             return self._attribute(module, node)
         if isinstance(node, ast.Call):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.facts.constants import string_start
+from amp_migrate.facts.narrowed import asked_for_plain, is_plain
 from amp_migrate.facts.paths import path
 from amp_migrate.facts.scopes import ScopeNode
 from amp_migrate.modules.lookup import Lookup, Meaning
@@ -44,6 +45,13 @@ class Nodes:
         self._bodies: dict[tuple[Class, str], int] = {}
         self._variables: dict[tuple[ScopeNode, str], int] = {}
         self._returns: dict[Function, int] = {}
+        self._plain: dict[Module, frozenset[str]] = {}
+
+    def is_plain(self, module: Module, name: ast.Name) -> bool:
+        """Tell whether a variable holds a text or a number where it is read, as a test around that says: no object."""
+        if module not in self._plain:
+            self._plain[module] = asked_for_plain(module.tree, module.scopes)
+        return name.id in self._plain[module] and is_plain(module.tree, module.scopes, name)
 
     def drops(self, module: Module, target: ast.expr) -> bool:
         """Tell whether nothing reads a variable that is bound more than once, as often ``_``: that joins no values."""

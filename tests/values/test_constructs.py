@@ -66,6 +66,11 @@ SAME: dict[str, tuple[str, str, str]] = {
     "an item of any key": ("c = {}\nc[k] = a\nb = c[j]\nb", "a", "b"),
     "an item copied under any key": ("c = {}\nc[k] = a\ne = {}\nfor j in c:\n    e[j] = c[j]\nb = e[k]\nb", "a", "b"),
     "a method that is named from outside": ("class B:\n    part = 'net'\n    def f(self, x):\n        x\n    def run(self):\n        g = getattr(self, self.part)\n        g(a)\nb = B()\nsetattr(b, 'part', 'f')\nb.run()", "x", "a"),
+    "what is no text": ("b = None\nif isinstance(a, str):\n    c = d\nelse:\n    b = a\nb", "a", "b"),
+    "what is a class of the file": ("class Net: ...\nb = None\nif isinstance(a, (str, Net)):\n    b = a\nb", "a", "b"),
+    "what is bound again under the test": ("b = None\nif isinstance(c, str):\n    c = a\n    b = c\nb", "a", "b"),
+    "what a function under the test reads later": ("if isinstance(a, str):\n    def f():\n        return a\na = d\nb = f()\nb", "d", "b"),
+    "a type that the file binds": ("str = Net\nb = None\nif isinstance(a, str):\n    b = a\nb", "a", "b"),
 }  # fmt: skip
 APART: dict[str, tuple[str, str, str]] = {
     "a class body and its method": ("class C:\n    x = a\n    def f(self):\n        x", "x", "a"),
@@ -83,6 +88,10 @@ APART: dict[str, tuple[str, str, str]] = {
     "a method beside the part that a class names": ("class B:\n    part = 'net'\n    def f(self, x):\n        x\n    def base(self):\n        return getattr(self, self.part, self)\nB().base()(a)", "x", "a"),
     "a method beside the part of a derived class": ("class B:\n    part = ''\n    def f(self, x):\n        x\n    @classmethod\n    def load(cls):\n        m = cls()\n        if hasattr(m, 'part') and hasattr(m, cls.part):\n            m = getattr(m, cls.part)\n        m(a)\nclass C(B):\n    part = 'net'\nC.load()", "x", "a"),
     "a method beside the part that a function of a method asks for": ("import torch\nclass B(torch.nn.Module):\n    part = 'net'\n    def f(self, x):\n        x\n    def run(self):\n        def find():\n            return getattr(self, f'{self.part}_head')\n        find()(a)\nB().run()", "x", "a"),
+    "what is a text": ("b = None\nif isinstance(a, str):\n    b = a\nb", "b", "a"),
+    "what is a text or a number": ("b = None\nif x and isinstance(a, (int, float)):\n    for y in z:\n        b = a\nb", "b", "a"),
+    "what is a text in an expression": ("b = a if isinstance(a, str) else None\nb", "b", "a"),
+    "what is a text where it is handed on": ("def f(y):\n    y\nisinstance(a, str) and f(a)", "y", "a"),
 }  # fmt: skip
 
 
