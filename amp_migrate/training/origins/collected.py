@@ -55,6 +55,11 @@ class Collected:
         return [given for _, given in self._every]
 
     @cached_property
+    def in_tensors(self) -> frozenset[int]:
+        """What tensors or arrays are given for a part of them, which keep their type: ``decoded[:length, 0] = hypothesis``."""
+        return frozenset(n for n, given in enumerate(self.given) if _spans(given))
+
+    @cached_property
     def _every(self) -> list[tuple[Groups, Given]]:
         return [*self._by_methods(), *self._as_items()]
 
@@ -92,6 +97,13 @@ class Collected:
             if isinstance(value, ast.expr):
                 given = Given(module, value, node.value)
                 yield self._objects.groups(module, node.value), given
+
+
+def _spans(given: Given) -> bool:
+    """Tell whether something is given to a part of a tensor, by indices that no list and no dict takes."""
+    up = given.module.tree.parent(given.container)
+    index = up.slice if isinstance(up, ast.Subscript) else None
+    return isinstance(index, ast.Tuple) and any(isinstance(i, ast.Slice) for i in index.elts)
 
 
 def item(

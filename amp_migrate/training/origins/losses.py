@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from functools import cached_property, partial
 
-from amp_migrate.facts.below import children
 from amp_migrate.facts.paths import argument, outward, tail
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.flow.cfg.graph import Graph
@@ -25,6 +24,7 @@ from amp_migrate.training.types.settled import (
     NARROW,
     SETTLES,
     Stops,
+    below,
     is_cut_off,
     is_settled,
     runs_nothing,
@@ -145,15 +145,15 @@ class Losses:
                 results.append(Origin(anonymous, anonymous.body.body, down=part))
         onward += self.bound(where, part, changed=cast)
         held = self.put_in(where, part)
+        held -= self._containers.in_tensors if stops is NARROW else frozenset()
         if cast and isinstance(part, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
             onward += self._handed_out(where, part)
         if results and cast:
             return Step(run, results, held)
         runs = part.func if isinstance(part, ast.Call) else None
-        onward += results
-        onward += [
+        onward += results + [
             Origin(where, child)
-            for child in children(part)
+            for child in below(part, stops)
             if child is not runs or not isinstance(child, ast.Name)
         ]
         return Step(run, onward, held)

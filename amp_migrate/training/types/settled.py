@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from amp_migrate.facts.below import children
 from amp_migrate.project import Project
 from amp_migrate.training.beliefs import (
     HAND_OUT_STATE,
@@ -48,6 +49,15 @@ def is_cut_off(node: ast.AST) -> bool:
         node = node.func
         return isinstance(node, ast.Attribute) and node.attr in ("detach", "item")
     return isinstance(node, ast.Attribute) and node.attr == "data"
+
+
+def below(node: ast.AST, stops: Stops | None) -> list[ast.AST]:
+    """Return the nodes straight below one that show in its value, for what is narrow in its type: no index does, and no test."""
+    if stops is NARROW and isinstance(node, ast.Subscript):
+        return [node.value]
+    if stops is NARROW and isinstance(node, ast.IfExp):
+        return [node.body, node.orelse]
+    return children(node)
 
 
 def runs_nothing(project: Project, call: ast.Call, stops: Stops) -> bool:
