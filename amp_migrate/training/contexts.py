@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 from amp_migrate.facts.imports import last_name
 from amp_migrate.facts.mark import Mark
-from amp_migrate.facts.paths import argument, path
+from amp_migrate.facts.paths import argument, path, tail
 from amp_migrate.facts.tree import FunctionNode
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.once import once
+from amp_migrate.project.order import dominates
 from amp_migrate.training.beliefs import AUTOCASTS, CALLED_AUTOCAST, WITHOUT_GRADIENTS
 from amp_migrate.training.bindings import returned, values_of
 
@@ -243,3 +244,30 @@ def stops_exceptions(project: Project, context: ast.expr) -> bool:
     if not isinstance(context, ast.Call):
         return False
     return project.external(project.module_of(context), context.func) == "contextlib.suppress"
+
+
+def in_training_mode(function: Function, node: ast.AST) -> bool:
+    """Tell whether a method of a network comes to a node in its training mode alone, as it asks ``self.training``."""
+    return any(_asks_mode(up.test, truth) for up, truth in function.module.tree.sides(node))
+
+
+def _asks_mode(test: ast.expr, truth: bool) -> bool:
+    """Tell whether a test asks for the training mode, and comes out so that this is on."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _asks_mode(test.operand, not truth)
+    return truth and isinstance(test, ast.Attribute) and test.attr == "training"
+
+
+def in_evaluation_mode(project: Project, module: Module, call: ast.Call) -> bool:
+    """Tell whether a function calls ``network.eval()`` before it runs that, and puts it into no other mode."""
+    groups = project.values.groups(module, call.func)
+    modes = [
+        other
+        for other in project.function_of(module, call).calls
+        if isinstance(other.func, ast.Attribute) and other.func.attr in ("eval", "train")
+        if groups & project.values.groups(module, other.func.value)
+    ]
+    before = [
+        other for other in modes if dominates(module.tree, module.tree.statement(other), call)
+    ]
+    return bool(before) and all(tail(other) == "eval" for other in modes)

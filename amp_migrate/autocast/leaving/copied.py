@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from amp_migrate.apex.sites import Kind
+from amp_migrate.autocast.leaving.wide import Wide
 from amp_migrate.facts.constants import number
 from amp_migrate.placement.finding.networks import initialized
 from amp_migrate.placement.finding.unit import Unit
@@ -48,6 +49,7 @@ def copied(unit: Unit, regions: Iterable[Region], widened: frozenset[ast.AST]) -
     ):
         return
     regions = list(regions)
+    wide = Wide(unit, _under(unit, regions, widened))
     floating = floating_of(unit.project, program_of(unit.project).training.losses)
     cast: dict[Function, set[ast.AST]] = {}
     for region in regions:
@@ -63,11 +65,16 @@ def copied(unit: Unit, regions: Iterable[Region], widened: frozenset[ast.AST]) -
                     continue
                 if given(call.func.value, frozenset()):
                     told.add(call)
-                    if not _is_alike(unit.project, function.module, call):
+                    if _is_alike(unit.project, function.module, call):
+                        continue
+                    if not wide(function, call.func.value):
                         yield Copied(function, call, floating.copied(function, call))
     apart: dict[Function, list[ast.Call]] = {}
     for function, call in _elsewhere(unit, regions, widened):
-        if call not in told and not _is_alike(unit.project, function.module, call):
+        if call in told or _is_alike(unit.project, function.module, call):
+            continue
+        assert isinstance(call.func, ast.Attribute)
+        if not wide(function, call.func.value):
             apart.setdefault(function, []).append(call)
     for function, calls in apart.items():
         every = all(floating.copied(function, call) for call in calls)  # alike, as for plots
@@ -152,7 +159,7 @@ def _elsewhere(
     """Yield each ``x.cpu()`` of what networks gave under autocast, wherever that came to."""
     project = unit.project
     losses, objects = (training := program_of(project).training).losses, training.objects
-    ways = Under(project, losses, nodes_in(regions), run_in(project, regions), widened)
+    ways = _under(unit, regions, widened)
     near = set(unit.near)
     for module, call in objects.method_calls.get("cpu", ()):
         if module not in near or call.args or project.callees(call):
@@ -167,6 +174,12 @@ def _elsewhere(
         ]
         if run and not ways.among(function, call.func.value).isdisjoint(run):
             yield function, call
+
+
+def _under(unit: Unit, regions: list[Region], widened: frozenset[ast.AST]) -> Under:
+    losses = program_of(unit.project).training.losses
+    below = run_in(unit.project, regions)
+    return Under(unit.project, losses, nodes_in(regions), below, widened)
 
 
 def _keeps(project: Project, module: Module, call: ast.Call) -> bool:

@@ -77,6 +77,29 @@ class Under:
             if isinstance(s.node, ast.Call) and (s.under or s.node in self._cast)
         }
 
+    def ends(self, function: Function, node: ast.expr) -> Iterator[End]:
+        """Yield what a value comes of in another type or out of sight; what a variable takes of a call stands for the call."""
+        begun = _Spot(function, node, function in self._under)
+        for spot in closure([begun], self._short_of_ends):
+            made = self._closing(spot)
+            if not made and any(self._onward(spot)):
+                continue
+            made = made or [spot]
+            bare = [s.node for s in made if not s.under and s.node not in self._cast]
+            calls = tuple(s.node for s in made if isinstance(s.node, ast.Call))
+            yield End(spot.function, spot.node, calls, bare)
+
+    def _short_of_ends(self, spot: _Spot) -> Iterator[_Spot]:
+        closing = self._closing(spot)
+        yield from (before for before in self._onward(spot) if before not in closing)
+
+    def _closing(self, spot: _Spot) -> list[_Spot]:
+        """Return the calls that give a variable its value, or a part of it, of which nothing is followed."""
+        if not isinstance(spot.node, ast.Name):
+            return []
+        before = self._onward(spot)
+        return [s for s in before if isinstance(s.node, ast.Call) and not any(self._onward(s))]
+
     def _onward(self, spot: _Spot) -> Iterator[_Spot]:
         place = spot.function, spot.node
         if place not in self._steps:
@@ -91,6 +114,15 @@ class Under:
             yield _Spot(origin.function, origin.node, under)
         for function, given in map(self._losses.handed_over, step.held):
             yield _Spot(function, given, function in self._under)
+
+
+class End(NamedTuple):
+    """Where a way back from a value ends, the calls that give it, and what of it runs under no autocast."""
+
+    function: Function
+    node: ast.AST
+    calls: tuple[ast.Call, ...]
+    bare: list[ast.AST]
 
 
 class _Spot(NamedTuple):

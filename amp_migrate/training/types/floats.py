@@ -171,6 +171,12 @@ def spread(found: Sequence[Helds]) -> Helds:
     )
 
 
+def told(found: Helds) -> Helds:
+    """Return what values are that are fp32 if anything."""
+    known = frozenset(held for held in found if Kind.UNKNOWN not in held[:2])
+    return known if known == found else known | WIDE
+
+
 def always(held: Helds) -> Callable[[Sequence[Helds]], Helds]:
     """Return what gives the same, whatever it is given."""
     return lambda _: held

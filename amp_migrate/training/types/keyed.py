@@ -1,4 +1,4 @@
-"""Items of dicts that functions make and return, by their keys: ``outputs["loss"]``."""
+"""Items of dicts that functions make and return, by their keys: ``outputs["loss"]``; parts of what networks give."""
 
 from __future__ import annotations
 
@@ -85,6 +85,34 @@ class Keyed:
             yield None
         for callee, value in ends:
             yield from self._made(callee, value, seen)
+
+
+def taken(project: Project, where: Function, name: str, value: ast.expr) -> list[Place]:
+    """Return what a variable takes of what a network gives several of: `losses` of ``loss, losses = network(x)``.
+
+    Nothing where it takes no part, or not all that the network may give shows.
+    """
+    module = where.module
+    up = module.tree.parent(value)
+    target = up.targets[0] if isinstance(up, ast.Assign) and len(up.targets) == 1 else None
+    if not isinstance(target, ast.Tuple) or not isinstance(value, ast.Call):
+        return []
+    names = [part.id if isinstance(part, ast.Name) else None for part in target.elts]
+    if names.count(name) != 1 or project.callees(value):
+        return []
+    forwards = project.methods(module, value.func, "forward")
+    given = [(forward, back) for forward in forwards for back in returned(forward)]
+    shown = [
+        (f, b.elts[names.index(name)])
+        for f, b in given
+        if isinstance(b, ast.Tuple) and _fits(b, names)
+    ]
+    return shown if len(shown) == len(given) else []
+
+
+def _fits(display: ast.Tuple, names: list[str | None]) -> bool:
+    spread = any(isinstance(part, ast.Starred) for part in display.elts)
+    return len(display.elts) == len(names) and not spread
 
 
 def _is_dict(function: Function, node: ast.expr) -> bool:

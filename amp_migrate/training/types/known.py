@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from amp_migrate.facts.constants import string
@@ -12,6 +13,7 @@ from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.once import kept
 from amp_migrate.training.beliefs import WEIGHTS
 from amp_migrate.training.bindings import bound_value, returned, unpacked, wholes
+from amp_migrate.training.contexts import in_training_mode
 from amp_migrate.training.origins.losses import Losses
 from amp_migrate.training.types.called import Called
 from amp_migrate.training.types.floats import (
@@ -28,23 +30,33 @@ from amp_migrate.training.types.floats import (
     put_in,
     spread,
     summed,
+    told,
     union,
 )
 from amp_migrate.training.types.handed import Handed
-from amp_migrate.training.types.keyed import Keyed
-from amp_migrate.training.types.operators import Join
+from amp_migrate.training.types.keyed import Keyed, taken
+from amp_migrate.training.types.operators import Join, spans
 
 _SAME = frozenset({"H", "T", "data", "mH", "mT", "real"})
 _NUMBERS = frozenset({"device", "dtype", "ndim", "shape"})
 _BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
 
 
+Parameter = tuple[Function, str]
 _NEVER_HALF = frozenset({Kind.NUMBER, Kind.WHOLE, Kind.WIDE})
 
 
 def types_of(project: Project, losses: Losses) -> Types:
     """Return what answers for a project; made once."""
     return kept(project, (types_of, losses), lambda: Types(project, losses))
+
+
+def types_of_outputs(
+    project: Project, losses: Losses, fed: frozenset[Parameter], *, evaluating: bool
+) -> Types:
+    """Return what answers where some parameters are `fed` with fp32, and networks train if not `evaluating`."""
+    made = partial(Types, project, losses, evaluating, fed)
+    return kept(project, (types_of_outputs, losses, fed, evaluating), made)
 
 
 class Spot(NamedTuple):
@@ -68,9 +80,15 @@ _NUMBER = Rule((), always(NUMBER))
 class Types:
     """Answers for the expressions of a project; what is worked out once is kept."""
 
-    def __init__(self, project: Project, losses: Losses) -> None:
-        self._project = project
-        self._losses = losses
+    def __init__(
+        self,
+        project: Project,
+        losses: Losses,
+        evaluating: bool = False,
+        fed: frozenset[Parameter] = frozenset(),
+    ) -> None:
+        self._project, self._losses = project, losses
+        self._evaluating, self._fed = evaluating, fed
         self._called = Called(project)
         self._handed = Handed(project)
         self._keyed = Keyed(project, losses, self._handed)
@@ -89,13 +107,13 @@ class Types:
 
     def _settle(self, start: Spot) -> None:
         """Work out the least that agrees with all rules, where variables come of themselves in loops."""
-        rules: dict[Spot, Rule] = {start: self._rule(*start)}
+        rules: dict[Spot, Rule] = {start: self._found(*start)}
         queue, users = [start], dict[Spot, list[Spot]]()
         for spot in queue:
             for part in rules[spot].parts:
                 users.setdefault(part, []).append(spot)
                 if part not in rules and part not in self._known:
-                    rules[part] = self._rule(*part)
+                    rules[part] = self._found(*part)
                     queue.append(part)
         self._known |= dict.fromkeys(rules, frozenset())
         while queue:
@@ -104,6 +122,12 @@ class Types:
             if made != self._known[spot]:
                 self._known[spot] = made
                 queue += users.get(spot, ())
+
+    def _found(self, function: Function, node: ast.AST) -> Rule:
+        """Return the rule of an expression; a parameter that is fed is fp32 where nothing tells its type."""
+        rule = self._rule(function, node)
+        fed = isinstance(node, ast.Name) and (function, node.id) in self._fed
+        return Rule(rule.parts, lambda found: told(rule.join(found))) if fed else rule
 
     def _rule(self, function: Function, node: ast.AST) -> Rule:
         """Return the rule of an expression by its kind."""
@@ -144,7 +168,8 @@ class Types:
                 up = holder.module.tree.parent(value)
                 changes = isinstance(up, ast.AugAssign) and up.value is value
                 spot = Spot(holder, up if changes and up is not None else value)
-                rules.append(Rule((spot,)))
+                parts = taken(self._project, holder, node.id, value)
+                rules.append(Rule(tuple(Spot(*part) for part in parts) or (spot,)))
         given = [Spot(*self._losses.handed_over(n)) for n in self._losses.put_in(function, node)]
         return _either([*rules, Rule(tuple(given))] if given and rules else rules)
 
@@ -178,8 +203,11 @@ class Types:
         before = _either([rule for rule in rules if rule.parts or rule is _UNKNOWN])
         matrix = isinstance(node.op, ast.MatMult)
         count = len(before.parts)
+        grows = any(isinstance(part.node, ast.Tuple | ast.List) for part in before.parts)
 
         def joined(found: Sequence[Helds]) -> Helds:
+            if grows:
+                return union(found)
             left = before.join(found[:count])
             return halved(found) if matrix else put_in([left, found[count]])
 
@@ -221,6 +249,8 @@ class Types:
         callees = project.callees(call) or project.methods(module, call.func, "forward")
         if callees:
             ends = [Spot(f, value) for f in callees for value in returned(f)]
+            if self._evaluating:
+                ends = [spot for spot in ends if not in_training_mode(*spot)]
             return Rule(tuple(ends)) if ends else _NUMBER
         found = self._called.of(module, call)
         if found is None:
@@ -246,14 +276,7 @@ def _binary(function: Function, node: ast.BinOp) -> Rule:
 
 def _item(function: Function, node: ast.Subscript) -> Rule:
     """Return the rule of an item, which may have no dimensions where none of its indices spans some."""
-    index = node.slice
-    indices = index.elts if isinstance(index, ast.Tuple) else [index]
-    spans = any(isinstance(i, ast.Slice) or _is_blank(i) for i in indices)
-    return Rule((Spot(function, node.value),), spread if spans else alone)
-
-
-def _is_blank(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and (node.value is None or node.value is Ellipsis)
+    return Rule((Spot(function, node.value),), spread if spans(node) else alone)
 
 
 def _negates(node: ast.AST) -> bool:

@@ -200,3 +200,13 @@ def of_layer(made: str) -> Join:
         return always(WIDE)
     join = widened_by_apex if name == "GELU" else promoted
     return lambda found: shaped([join(found)])
+
+
+def spans(node: ast.Subscript) -> bool:
+    """Tell whether an index goes over some dimensions, or adds one: ``x[:, 0]``, ``x[None]``."""
+    indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    return any(isinstance(each, ast.Slice) or _is_blank(each) for each in indices)
+
+
+def _is_blank(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and (node.value is None or node.value is Ellipsis)
