@@ -69,9 +69,9 @@ def evaluations(unit: Unit) -> list[Region]:
         if node in taken or node in unit.gone or not _may_run(unit, near, module, node):
             continue
         run = bare if all_given(node) else models
-        if _runs(unit, module, node, run) or _is_one(
-            unit, module, called(unit.project, module, node), kept
-        ):
+        one = called(unit.project, module, node)
+        in_sight = one is node.func and unit.project.callees(node)
+        if _runs(unit, module, node, run) or (not in_sight and _is_one(unit, module, one, kept)):
             found += _at_calls(unit, module, node, taken)
     for module, node in run_as_functions(unit, models):
         found += _at_calls(unit, module, node, taken)

@@ -43,7 +43,7 @@ class Callables:
     def run(self, module: Module, call: ast.Call) -> bool:
         """Tell whether a call runs a network: what it calls is one, or it is given one to run."""
         if self._runs(module, call.func, set()):
-            return True
+            return not self._is_named_alike(module, call)
         if call.args and self._runs_first(module, call):
             return self._runs(module, call.args[0], set())
         evaluated = evaluates_given(self._project, module, call)
@@ -56,6 +56,11 @@ class Callables:
         if first is not None and self._completes(module, first):
             return False  # what it runs is asked there
         return given and any(self._runs(module, a, set()) for a in all_given(call))
+
+    def _is_named_alike(self, module: Module, call: ast.Call) -> bool:
+        """Tell whether a method in sight is called that has the name of what keeps a network out of sight: ``self.runner()``."""
+        held = self._objects.origins(self._objects.groups(module, call.func)) & self._networks
+        return bool(self._project.callees(call)) and bool(held) and held <= self._holding
 
     def _runs_first(self, module: Module, call: ast.Call) -> bool:
         """Tell whether a call runs its first argument by a method of its class: ``Net.forward(net, x)``."""
