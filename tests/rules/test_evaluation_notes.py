@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from amp_migrate.engine import migrate
+from amp_migrate.plan.model import Status
 from amp_migrate.settings import Settings
 from amp_migrate.source.file import Source
 
@@ -355,3 +356,21 @@ def test_what_is_cast_gives_fp16_to_copy(run: str) -> None:
     result = migrate([Source.from_bytes("a.py", text.encode())], Settings())
     assert all(outcome.after is not None for outcome in result.outcomes)
     assert [f for f in result.plan.findings() if "`.cpu()`" in f.message]
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("chances_of_the_evaluation_mode", []),
+        ("losses_copied_of_a_network_that_computes_them", []),
+        ("pictures_blurred_where_they_are_loaded", ["AMP123"]),
+    ],
+)
+def test_what_was_fp32_before_and_still_is_goes_without_a_word(name: str, told: list[str]) -> None:
+    """No finding speaks of fp16 that nothing gives, or of casts that nothing had."""
+    folder = FIXTURES / "evaluate" / name
+    files = [folder / "before.py"] if (folder / "before.py").exists() else folder.glob("before/*")
+    sources = [Source.from_bytes(file.name, file.read_bytes()) for file in sorted(files)]
+    result = migrate(sources, Settings(api="torch.cuda.amp"))
+    notes = [f for f in result.plan.findings() if f.status is Status.NOTE]
+    assert [f.code for f in notes if f.code in ("AMP107", "AMP123")] == told

@@ -22,6 +22,7 @@ from amp_migrate.training.forwards.classes import is_network_class
 from amp_migrate.training.forwards.forwards import made_network
 from amp_migrate.training.forwards.holders import used_as_networks
 from amp_migrate.training.forwards.indifferent import keeps_type
+from amp_migrate.training.initialized.on_cpu import runs_on_cpu
 from amp_migrate.training.region import Region, nodes_in, run_in
 
 
@@ -48,6 +49,7 @@ def others(unit: Unit, known: list[Region]) -> list[Region]:
             and not unit.project.values.groups(module, network) & models
             and not is_made_anew(unit, module, network)
             and _stands_alone(unit, module, node)
+            and not runs_on_cpu(unit.project, unit.losses, module, node)
             and not _trains(unit, module, network)
         ]
     )

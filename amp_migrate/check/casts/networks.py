@@ -31,6 +31,7 @@ from amp_migrate.training.forwards.classes import run_given
 from amp_migrate.training.forwards.forwards import is_housekeeping
 from amp_migrate.training.forwards.holders import copied_by, holders
 from amp_migrate.training.forwards.indifferent import only_looks_up
+from amp_migrate.training.initialized.on_cpu import runs_on_cpu
 from amp_migrate.training.types.compiled import is_compiled
 from amp_migrate.training.types.factors import factors
 from amp_migrate.training.types.settled import RETYPES
@@ -162,7 +163,8 @@ class Networks:
         return label is not None and label.kind == Does.BACKWARD.value
 
     def _is_forward(self, module: Module, call: ast.Call) -> bool:
-        if only_looks_up(self._project, module, call.func):
+        on_cpu = runs_on_cpu(self._project, self._program.training.losses, module, call)
+        if on_cpu or only_looks_up(self._project, module, call.func):
             return False
         if self._callables.run(module, call) or self._multiplying.is_layer(module, call):
             return True
@@ -201,8 +203,7 @@ class Networks:
             return False
         if self._halves(function, call) or self._is_forward(function.module, call):
             return False
-        given = all_given(call)
-        calls = self._program.training.losses.calls
+        calls, given = self._program.training.losses.calls, all_given(call)
         return all(self._is_plain(made) for a in given for made in calls(function, a, cast=True))
 
     def prepares_in(self, functions: Iterable[Function], call: ast.Call) -> bool:
