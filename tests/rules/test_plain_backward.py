@@ -125,3 +125,37 @@ def test_a_flag_by_another_name_is_that_flag(
 def test_another_flag_is_another(asked: str, given: str, handed: str, kept: str, test: str) -> None:
     """What asks for something else, or for the opposite, leaves out the scaling with AMP on."""
     assert _noted(asked, given, handed, kept, test)
+
+
+_ATTACKED = """\
+import torch
+from apex import amp
+
+
+def run(model, optimizer, criterion, attack, loader, args):
+    model, optimizer = amp.initialize(model, optimizer, opt_level={level})
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+        attack.begin()
+        other = criterion(model(x), y)
+        other.backward()
+        attack.end()
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+
+@pytest.mark.parametrize(
+    ("level", "told"), [('"O1"', ""), ("args.level", "; at O2 it came to the fp16 gradients")]
+)
+def test_what_became_of_an_unscaled_loss_is_told_by_level(level: str, told: str) -> None:
+    """O1 added its gradients to those of the step; O2 had them beside its masters, where no step saw them."""
+    result = migrate_source(_ATTACKED.format(level=level))
+    (message,) = (
+        f.message for f in result.findings if f.code == "AMP116" and "not scale" in f.message
+    )
+    assert "small gradients were lost" in message
+    assert ("at O2" in message) == bool(told)
+    assert told in message

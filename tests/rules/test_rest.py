@@ -118,3 +118,17 @@ def test_arguments_that_are_kept_exist_in_torch() -> None:
         kept = {name: values[name] for name in known.kept - {"params"}}
         optimizer = getattr(torch.optim, known.torch)(params, **kept)
         assert set(kept) <= set(optimizer.defaults)
+
+
+def test_the_limit_of_a_fused_lamb_is_the_one_that_it_is_given() -> None:
+    """What it clips by is told as the call has it, by name or by place, and as Apex has it by default."""
+    head = "from apex.optimizers import FusedLAMB\n\n\ndef made(net, args):\n    return FusedLAMB("
+    defaults = "1e-3, True, (0.9, 0.999), 1e-6, 0.01, False, True, True, True"
+    for given, limit in (
+        ("net.parameters(), max_grad_norm=args.limit", "args.limit"),
+        (f"net.parameters(), {defaults}, 0.5", "0.5"),
+        ("net.parameters(), lr=1e-3", "1.0"),
+    ):
+        result, _ = _run({"a.py": f"{head}{given})\n"})
+        advice = [f.advice or "" for f in result.plan.findings() if f.code == "AMP304"]
+        assert any(f"it clips by max_grad_norm={limit} itself" in each for each in advice)

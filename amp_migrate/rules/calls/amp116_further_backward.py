@@ -26,6 +26,7 @@ import ast
 from collections.abc import Iterator
 from functools import partial
 
+from amp_migrate.apex.sites import Kind
 from amp_migrate.placement.backwards.copies import outdated
 from amp_migrate.placement.backwards.unscaled import runs_on
 from amp_migrate.plan.cannot import spoken
@@ -92,7 +93,21 @@ def _doubted(context: Context, backward: Backward) -> Iterator[Decision]:
             f"Apex did not scale this loss{since}: small gradients were lost, infinite ones "
             f"stepped{stale}; the GradScaler, still on, scales it and skips a step whose gradients overflow"
         )
+        if not stale and not since and (when := _has_masters(context)) is not None:
+            message += (
+                f"; {when} it came to the fp16 gradients of the network alone, which steps did not "
+                "see and the next amp.scale_loss dropped: it trains now"
+            )
         yield decision(RULE, Status.NOTE, backward.module, backward.node, message)
+
+
+def _has_masters(context: Context) -> str | None:
+    """Return when, in words, steps go by fp32 copies of fp16 weights that only amp.scale_loss hands gradients; None for never."""
+    sites = context.unit.of(Kind.INITIALIZE)
+    levels = [context.unit.options[site].levels for site in sites]
+    if not any("O2" in each for each in levels):
+        return None
+    return "at O2" if any(each != {"O2"} for each in levels) else "but as the level is O2,"
 
 
 def _runs_on(context: Context, backward: Backward, instead: bool) -> bool:

@@ -27,6 +27,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from amp_migrate.apex.sites import Site
+from amp_migrate.facts.paths import argument
 from amp_migrate.facts.stand_ins import is_nothing
 from amp_migrate.plan.model import Decision, ReplaceExpression, Status
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
@@ -116,6 +117,9 @@ def _note(site: Site, name: str) -> Decision:
     old = given & {"max_grad_norm", "use_mt", "eps_inside_sqrt"}
     if name in _OPTIMIZERS and old:
         native = f"{native}; and drop {', '.join(sorted(map(str, old)))}, which Apex itself does not take any more"
+    limit = argument(call, "max_grad_norm", 10) if call is not None else None
+    if name == "FusedLAMB" and limit is not None:
+        native = native.replace("1.0", site.module.tree.segment(limit))
     message = f"{name} still exists in Apex and stays"
     return decision(RULE, Status.NOTE, site.module, site.node, message, advice=native)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from rules.native.support import remarked
+from rules.native.support import decisions, remarked
 
 _HEAD = """\
 import torch
@@ -173,3 +173,29 @@ def test_autocast_over_the_step() -> None:
 def test_other_files_are_not_read() -> None:
     """A name that is no GradScaler of torch's has no remarks."""
     assert not remarked("scaler = make()\nfor x in y:\n    scaler.step(x)\n")
+
+
+def test_a_clip_that_unscale_precedes_on_some_ways() -> None:
+    """A second unscale_ would raise on those: the advice names the first, and asks for none before the clip."""
+    lines = (
+        "scaler.scale(loss).backward()",
+        "if args.clip > 0:",
+        "    scaler.unscale_(optimizer)",
+        "clip_grad_norm_(model.parameters(), 1.0)",
+        "scaler.step(optimizer)",
+        "scaler.update()",
+    )
+    (found,) = decisions(_HEAD + "".join(f"        {line}\n" for line in lines))
+    assert found.finding.span.line == 13
+    assert found.finding.message.endswith("on the ways past the unscale_ above")
+    assert (found.finding.advice or "").startswith("let scaler.unscale_(optimizer) at ")
+
+
+def test_a_clip_that_no_unscale_precedes() -> None:
+    """One behind the clip, or of the round before, is none above it."""
+    lines = ("scaler.scale(loss).backward()", "clip_grad_norm_(model.parameters(), 1.0)")
+    rest = ("scaler.unscale_(optimizer)", "scaler.step(optimizer)", "scaler.update()")
+    text = _HEAD + "".join(f"        {line}\n" for line in (*lines, *rest))
+    assert [d.finding.advice for d in decisions(text)] == [
+        "call scaler.unscale_(optimizer) once before it"
+    ]
