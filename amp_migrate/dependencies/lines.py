@@ -32,6 +32,10 @@ _URL = r"(?:git\+)?(?:https?|ssh|git)://\S*\bapex\b\S*"
 _NAMED = r"(?:nvidia[-_])?apex(?![\w-])"
 _REQUIREMENT = re.compile(rf"(?:-e\s+|--editable[ =])?(?:{_URL}|{_NAMED}(?P<rest>.*))", re.I)
 _INSTALL = re.compile(r"\b(?:pip3?|conda|mamba)\s+install\b.*\bapex\b|\bNVIDIA/apex\b", re.I)
+_ENTERS = re.compile(r"\s*WORKDIR\s+[\"']?(?P<folder>[^\s\"']+)", re.I)
+_OWN = re.compile(r"(?:^|/)apex/?$", re.I)
+_PLACES = re.compile(r"\s*(?:ADD|COPY)\s+(?:--\S+\s+)*(?:\S*/)?apex/?\s", re.I)
+_BUILDS = re.compile(r"\bpip3?\s+install\b.*\s\.(?:\s|$)|\bsetup\.py\s+(?:install|develop)\b")
 _ITEM = re.compile(r"-\s+(?:[\w.-]+::)?[\"']?(?P<named>.*?)[\"']?\s*(?:#.*)?$")
 _QUOTED = re.compile(r"(?P<quote>[\"'])(?P<named>.*?)(?P=quote)\s*,?\s*(?:#.*)?$")
 _KEYED = re.compile(rf"[\"']?{_NAMED}[\"']?\s*=", re.I)
@@ -51,9 +55,19 @@ def asking(source: Source) -> Iterator[Line]:
     elif is_one(source.path, BUILDS):
         yield from _build(lines)
     elif is_one(source.path, IMAGES):
-        for number, line in enumerate(lines, 1):
-            if _INSTALL.search(line) and not line.lstrip().startswith("#"):
-                yield Line(number, line, removable=False, plain=False)
+        yield from _image(lines)
+
+
+def _image(lines: list[str]) -> Iterator[Line]:
+    """Yield what installs Apex in an image: by its name, out of a folder of that name, or in it."""
+    inside = False
+    for number, line in enumerate(lines, 1):
+        if line.lstrip().startswith("#"):
+            continue
+        if entered := _ENTERS.match(line):
+            inside = _OWN.search(entered["folder"]) is not None
+        if _INSTALL.search(line) or _PLACES.match(line) or (inside and _BUILDS.search(line)):
+            yield Line(number, line, removable=False, plain=False)
 
 
 def _asks(text: str) -> re.Match[str] | None:

@@ -1,4 +1,4 @@
-"""Where a project keeps torch at a version that has no native AMP yet."""
+"""Where a project keeps torch at a version that has no native AMP yet, or admits one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from amp_migrate.dependencies.files import IMAGES, NOTEBOOKS, every, is_one
-from amp_migrate.dependencies.torch_floor import DECLARED
+from amp_migrate.dependencies.torch_floor import DECLARED, lowest_versions
 from amp_migrate.plan.model import Finding, Status
 from amp_migrate.report import FileChange, Report
 from amp_migrate.settings import Settings
@@ -41,10 +41,13 @@ def note_limits(report: Report, paths: Iterable[str], settings: Settings) -> Non
     since = _SINCE[report.api]
     for name, data in every(paths, settings):
         source = report.sources.get(name) or source_of(name, data)
-        found = list(limits(source, since)) if source is not None else []
-        if source is not None and found:
+        if source is None:
+            continue
+        found = [_finding(name, limit, report.api, since) for limit in limits(source, since)]
+        found += [_admitting(name, limit, report.api, since) for limit in admitting(source, since)]
+        if found:
             report.sources[name] = source
-            report.findings += [_finding(name, limit, report.api, since) for limit in found]
+            report.findings += found
 
 
 def is_held_below(version: _Version, paths: Iterable[str], settings: Settings) -> bool:
@@ -70,6 +73,18 @@ def limits(source: Source, since: _Version) -> Iterator[Limit]:
             if _highest(match["listed"] or match["keyed"]) < since:
                 said = " ".join(match[0].split())
                 yield Limit(number, *match.span(), f"`{said}`")
+
+
+def admitting(source: Source, since: _Version) -> Iterator[Limit]:
+    """Yield the requirements that begin below a version and admit it as well, in order."""
+    if is_one(source.path, NOTEBOOKS):
+        return
+    for number, line in enumerate(source.text.split("\n"), 1):
+        for match in DECLARED.finditer(_COMMENT.sub("", line)):
+            bounds = match["listed"] or match["keyed"]
+            floors = lowest_versions(match[0])
+            if floors and min(floors) < since and _highest(bounds) >= since:
+                yield Limit(number, *match.span(), f"`{' '.join(match[0].split())}`")
 
 
 def _brings(change: FileChange) -> bool:
@@ -124,3 +139,13 @@ def _finding(path: str, limit: Limit, api: str, since: _Version) -> Finding:
     span = Span(limit.line, limit.start, limit.line, limit.end)
     message = f"{limit.said} has no {api}.GradScaler, which is there from torch {first} on"
     return Finding(path, span, CODE, Status.NOTE, message, f"take torch {first} or a later one")
+
+
+def _admitting(path: str, limit: Limit, api: str, since: _Version) -> Finding:
+    first = ".".join(map(str, since))
+    span = Span(limit.line, limit.start, limit.line, limit.end)
+    message = (
+        f"{limit.said} admits torch without {api}.GradScaler, which is there from torch {first} on"
+    )
+    advice = f"ask for torch {first} or a later one"
+    return Finding(path, span, CODE, Status.NOTE, message, advice)

@@ -35,6 +35,9 @@ CASES: dict[str, tuple[str, str, Asked]] = {
     "a list": ("pyproject.toml", "dependencies = [\n  'apex',\n]\n", [(2, True, True)]),
     "a comment in a list": ("pyproject.toml", "dependencies = [\n  # 'apex',\n]\n", []),
     "an image": ("Dockerfile", "RUN pip install ./apex\n# RUN pip install apex\n", [(1, False, False)]),
+    "a folder in an image": ("Dockerfile", "ADD apex /apex/\nWORKDIR /apex/\nRUN pip install -v .\n", [(1, False, False), (3, False, False)]),
+    "a folder copied": ("Dockerfile", "COPY --chown=me third/apex /opt/apex\nRUN ls\n", [(1, False, False)]),
+    "a folder left": ("Dockerfile", "WORKDIR /apex\nWORKDIR /code\nRUN pip install .\nADD apex-plots /x\nCOPY data /apex/\n", []),
     "a shell": ("install.sh", "git clone https://github.com/NVIDIA/apex\ncd apex\n", [(1, False, False)]),
     "another file": ("notes.txt", "apex\n", []),
 }  # fmt: skip

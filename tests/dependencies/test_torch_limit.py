@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from shell_support import APEX_PROGRAM, amp_migrate
 
-from amp_migrate.dependencies.torch_limit import limits
+from amp_migrate.dependencies.torch_limit import admitting, limits
 from amp_migrate.source.file import Source
 
 KEPT = [
@@ -57,6 +57,29 @@ def test_what_admits_no_native_amp_is_found(name: str, text: str, said: str) -> 
 
     assert [limit.said for limit in found] == [said]
     assert found[0].line == text.count("\n") + 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("torch>=1.0", ["`torch>=1.0`"]),
+        ("torch >= 1.5", ["`torch >= 1.5`"]),
+        ("torch>=1.4,<2", ["`torch>=1.4,<2`"]),
+        ("torch~=1.4", ["`torch~=1.4`"]),
+        ("torch", []),
+        ("torch>=1.6", []),
+        ("torch>1.6", []),
+        ("torch==1.3.1", []),
+        ("torch<2", []),
+        ("torch>=1.0,>=1.7", []),
+        ("torchvision>=0.5", []),
+    ],
+)
+def test_what_admits_torch_without_native_amp_beside_others(text: str, said: list[str]) -> None:
+    """Only what says where it begins, and is not told of as what admits none."""
+    source = Source.from_bytes("requirements.txt", text.encode())
+
+    assert [limit.said for limit in admitting(source, (1, 6))] == said
 
 
 @pytest.mark.parametrize(("name", "text"), ADMITTED)

@@ -2,7 +2,8 @@
 
 ## What it does
 Names the lines of requirements.txt, environment.yml, setup.py, setup.cfg, pyproject.toml, Dockerfiles and shell scripts
-that admit no torch which has the AMP that is written: 1.6 for `torch.cuda.amp`, 2.3 for `torch.amp.GradScaler`.
+that admit no torch which has the AMP that is written: 1.6 for `torch.cuda.amp`, 2.3 for `torch.amp.GradScaler`. Requirements
+that begin below it, as `torch>=1.5`, are named as well.
 
 ## Why
 Apex ran with torch from 0.4 on. In such an environment the migrated program raises AttributeError where it makes its
