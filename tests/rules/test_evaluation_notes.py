@@ -364,6 +364,7 @@ def test_what_is_cast_gives_fp16_to_copy(run: str) -> None:
         ("chances_of_the_evaluation_mode", []),
         ("losses_copied_of_a_network_that_computes_them", []),
         ("pictures_blurred_where_they_are_loaded", ["AMP123"]),
+        ("method_of_a_plain_base_runs_the_network", ["AMP123"]),
     ],
 )
 def test_what_was_fp32_before_and_still_is_goes_without_a_word(name: str, told: list[str]) -> None:

@@ -93,8 +93,27 @@ class Outside:
             if set(functions_run(self._project, function.module, node)) & modular
         ]
         given = self._parts(node for node, is_given in known if is_given)
+        for function, node in self._nodes:
+            if isinstance(node, ast.Call) and function not in modular:
+                given |= self._run_of_given(function, node) & modular
         aside = self._parts(node for node, is_given in known if not is_given) - given
         return run - given - run_with(self._project, modular - aside)
+
+    def _run_of_given(self, function: Function, call: ast.Call) -> set[Function]:
+        """Return what a method of a network that is initialized runs, but for methods of others that only share a base with it."""
+        func = call.func
+        if not isinstance(func, ast.Attribute) or not self._project.callees(call):
+            return set()
+        if not self.is_given(function, call):
+            return set()
+        classes = self._project.instance_classes(function.module, func.value)
+        own = {base for cls in classes for base in cls.mro()}
+
+        def may_run(cls: Class) -> bool:
+            alike = own.intersection(cls.mro())
+            return not alike or cls in own or not alike.isdisjoint(classes)
+
+        return {f for f in self._parts([call]) if f.cls is None or may_run(f.cls)}
 
     def is_given(self, function: Function, call: ast.Call) -> bool:
         """Tell whether a call may be of a network that is initialized, or of a method of one."""
