@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.facts.paths import all_given
+from amp_migrate.facts.paths import all_given, tail
 from amp_migrate.project import Function, Module, Project
+from amp_migrate.project.once import once
 from amp_migrate.training.beliefs import SHAPES
 from amp_migrate.training.origins.losses import Losses
 
@@ -15,8 +16,16 @@ _KEEPS = SHAPES | {"clone", "double", "float"}
 
 def runs_on_cpu(project: Project, losses: Losses, module: Module, call: ast.Call) -> bool:
     """Tell whether all that a call is given was made of pictures in its function, and moved nowhere since."""
+    if not _loads_pictures(project):
+        return False
     function, given = project.function_of(module, call), all_given(call)
     return bool(given) and all(_is_there(project, losses, function, g, frozenset()) for g in given)
+
+
+@once
+def _loads_pictures(project: Project) -> bool:
+    """Tell whether a project makes tensors of pictures anywhere."""
+    return any(tail(call) in _LOADS for _, call in project.nodes(ast.Call))
 
 
 def _is_there(
