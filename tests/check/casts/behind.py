@@ -109,6 +109,12 @@ _MADE = {
 }
 
 
+_CHOSEN = {
+    "a sum of rows that scores choose": "out = feats[feats.argmax(dim=0)].sum(dim=0)",
+    "a sum of what is chosen by a test": "out = (feats if len(feats) > 2 else x).sum(dim=0)",
+}
+
+
 def _written(lines: tuple[str, ...]) -> str:
     return "".join(f"    {line}\n" for line in lines)
 
@@ -125,8 +131,8 @@ def _training(name: str) -> Training:
 def _summed(name: str) -> Training:
     """Return a training that adds up what a network gives, which a caller makes."""
     made = "\n\ndef made():\n    return nn.Sequential(nn.Linear(4, 3))\n"
-    call = f"\n\ntrain({_MADE[name]}, [torch.randn(8, 4)])\n"
-    last, blocked = "out = feats.sum(dim=0)", "with torch.cuda.amp.autocast():"
+    call = f"\n\ntrain({_MADE.get(name, 'made()')}, [torch.randn(8, 4)])\n"
+    last, blocked = _CHOSEN.get(name, "out = feats.sum(dim=0)"), "with torch.cuda.amp.autocast():"
     held = _written((blocked, f"    {last}"))
     before = _BEGUN + _BEFORE + _written((*_GATHER, last)) + made + call
     after = _BEGUN + _AFTER + _written(_CAST_GATHER) + held + made + call
@@ -134,4 +140,4 @@ def _summed(name: str) -> Training:
     return Training(f"{name} behind", {"train.py": before}, {"train.py": after}, faults)
 
 
-BEHIND = (*map(_training, _WAYS), *map(_summed, _MADE))
+BEHIND = (*map(_training, _WAYS), *map(_summed, _MADE), *map(_summed, _CHOSEN))

@@ -105,7 +105,62 @@ _PARTS_AFTER = """
 _PART = "    weights = model.inner(embedded)\n"
 _LAYER = "        hidden = self.inner(x)\n"
 _PRODUCT = "        return torch.matmul(hidden, hidden.t())\n"
+_NAMED = """import torch
+from torch import nn
+from engines import Scorer
+
+class Learner:
+    def __init__(self, net):
+        self.optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        self.net = net
+        SET_UP
+        self.scorer()
+
+    def scorer(self):
+        self.scorer = Scorer(self.net)
+
+    def train(self, batches):
+        for x in batches:
+            self.optimizer.zero_grad()
+            STEP
+
+    @torch.no_grad()
+    def best(self, batches):
+        RUN
+
+def main(batches):
+    learner = Learner(nn.Linear(4, 2))
+    learner.train(batches)
+    print(learner.best(batches))
+
+main([])
+"""
+_SET_UP = 'self.net, self.optimizer = amp.initialize(self.net, self.optimizer, opt_level="O1")'
+_STEP = """loss = self.net(x).pow(2).mean()
+            with amp.scale_loss(loss, self.optimizer) as scaled_loss:
+                scaled_loss.backward()
+            self.optimizer.step()"""
+_CAST_STEP = """with torch.cuda.amp.autocast():
+                loss = self.net(x).pow(2).mean()
+            self.scaler.scale(loss).backward()
+            self.scaler.step(self.optimizer)
+            self.scaler.update()"""
+_RUN = "return self.scorer.run(batches)"
+_CAST_RUN = f"with torch.cuda.amp.autocast():\n            {_RUN}"
+_SCALER = "self.scaler = torch.cuda.amp.GradScaler()"
+
+
+def _named(set_up: str, step: str, run: str) -> str:
+    return _NAMED.replace("SET_UP", set_up).replace("STEP", step).replace("RUN", run)
+
+
 INSIDE = (
+    Training(
+        "a method that has the name of what it makes",
+        {"train.py": "from apex import amp\n" + _named(_SET_UP, _STEP, _RUN)},
+        {"train.py": _named(_SCALER, _CAST_STEP, _CAST_RUN)},
+        {"what it makes runs in FP32": ((_CAST_RUN, _RUN),)},
+    ),
     Training(
         "an embedding and a layer that run apart",
         files(
