@@ -11,6 +11,7 @@ from amp_migrate.project import CallSite, Function
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.contexts import in_evaluation_mode
 from amp_migrate.training.forwards.outputs import End, Under
+from amp_migrate.training.types.keyed import Place, taken
 from amp_migrate.training.types.known import Parameter, types_of_outputs
 
 
@@ -42,7 +43,18 @@ class Wide:
         evaluates = all(map(self._evaluates, end.calls))
         fed = frozenset(f for call in end.calls for f in self._fed(call))
         types = types_of_outputs(self._unit.project, self._losses, fed, evaluating=evaluates)
-        return types.is_wide(end.function, end.node)
+        return all(types.is_wide(*place) for place in self._given(end))
+
+    def _given(self, end: End) -> Iterator[Place]:
+        """Yield what the calls at an end give, of those that a variable takes a part of that part."""
+        assert isinstance(end.node, ast.expr)
+        if not isinstance(end.node, ast.Name):
+            yield end.function, end.node
+            return
+        project = self._unit.project
+        for call in end.calls:
+            where = project.holder(call)
+            yield from taken(project, where, end.node.id, call) or [(where, call)]
 
     def _is_bare(self, node: ast.AST) -> bool:
         """Tell whether what runs under no autocast gives fp32: a network, with its weights, or what says so itself."""
