@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from amp_migrate.check.apex.assumed import Initialize, initializes
+from amp_migrate.check.casts.computing.handed_out import narrowed
 from amp_migrate.check.casts.computing.made_wide import made_wide
 from amp_migrate.check.casts.conditions.answers import answered
 from amp_migrate.check.casts.conditions.parts import unequal
@@ -121,6 +122,7 @@ def compare(before: Program, after: Program, claims: Claims) -> Comparison:
         *entered_unseen(old, new, claims),
         *foreign(old, new, claims),
         *made_wide(old, new, claims, networks),
+        *narrowed(old, new, claims, networks),
         *saved_apart(old, new, every),
         *turned_off(old, new),
         *answered(old, new, every, claims),

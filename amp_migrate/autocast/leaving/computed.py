@@ -30,7 +30,7 @@ _COMPUTES = _BY_O1 | {
     "sqrt", "tanh",
 }  # fmt: skip
 """What outside of autocast computes in the type that it is given."""
-_NOT_BY_NATIVE = frozenset({"logsigmoid", "logsumexp", "sigmoid", "std", "tanh", "var"})
+NOT_BY_NATIVE = frozenset({"logsigmoid", "logsumexp", "sigmoid", "std", "tanh", "var"})
 """What does so in its blocks as well."""
 _PACKAGES = ("torch", "torch.nn.functional", "torch.special")
 _IN_BLOCKS = frozenset({"torch.nn.functional.log_softmax", "torch.nn.functional.softmax"})
@@ -56,16 +56,17 @@ def computed(unit: Unit, regions: Iterable[Region]) -> list[Computed]:
     """
     if any(site.module.tree.older.written for site in unit.of(SiteKind.INITIALIZE)):
         return []
-    return list(_Computed(unit, list(regions), is_high(unit)).found())
+    return list(Computing(unit, list(regions), is_high(unit)).found())
 
 
-class _Computed:
+class Computing:
     """Looks through the functions of the files that train or evaluate."""
 
     def __init__(self, unit: Unit, regions: list[Region], high: bool) -> None:
         self._unit = unit
         self._project = unit.project
         self._high = high
+        self._regions = regions
         self._cast = nodes_in(regions)
         self._under = run_in(unit.project, regions)
         self._losses = program_of(unit.project).training.losses
@@ -96,13 +97,20 @@ class _Computed:
         return [
             (function, node)
             for function in self._project.functions()
-            if function.module in near and function not in self._under
-            if not is_of_network(function)
+            if function.module in near and self._is_seen(function)
             for node in function.own_nodes
-            if node not in self._losses.computing
-            if self._computes(function.module, node)
-            if node not in self._cast or self._stays_narrow(function.module, node)
+            if self._computes(function.module, node) and self._is_asked(function.module, node)
         ]
+
+    def _is_seen(self, function: Function) -> bool:
+        """Tell whether a function runs outside of the networks."""
+        return function not in self._under and not is_of_network(function)
+
+    def _is_asked(self, module: Module, node: ast.AST) -> bool:
+        """Tell whether a node computes no loss, and may give fp16 of what is fp16."""
+        if node in self._losses.computing:
+            return False
+        return node not in self._cast or self._stays_narrow(module, node)
 
     def _computes(self, module: Module, node: ast.AST) -> bool:
         """Tell whether a node may compute in the type of what it is given."""
@@ -110,7 +118,11 @@ class _Computed:
             return isinstance(node.op, _ARITHMETIC)
         if not isinstance(node, ast.Call) or node in self._unit.gone:
             return False
-        return bool(self._project.callees(node)) or self._operand(module, node) is not None
+        return bool(self._run(module, node)) or self._operand(module, node) is not None
+
+    def _run(self, module: Module, call: ast.Call) -> list[Function]:
+        """Return the functions that a call runs, and that may compute with what it gives."""
+        return self._project.callees(call)
 
     def _stays_narrow(self, module: Module, node: ast.AST) -> bool:
         """Tell whether a call in a block gives fp16 as well, at a level that had fp32 in any case."""
@@ -118,11 +130,16 @@ class _Computed:
             return False
         name = self._project.external(module, node.func) or ast.unparse(node.func)
         known = self._operand(module, node) is not None
-        return known and name.rpartition(".")[2] in _NOT_BY_NATIVE
+        return known and name.rpartition(".")[2] in NOT_BY_NATIVE
+
+    @property
+    def _functions(self) -> frozenset[str]:
+        """The functions and methods of torch that compute in the type of what they are given."""
+        return _COMPUTES if self._high else _BY_O1
 
     def _operand(self, module: Module, call: ast.Call) -> ast.expr | None:
         """Return what a function or method of torch computes of in its type."""
-        names = _COMPUTES if self._high else _BY_O1
+        names = self._functions
         name = self._project.external(module, call.func)
         if name is not None:
             package, _, last = name.rpartition(".")
@@ -150,7 +167,7 @@ class _Computed:
                 if asked(function, one) and self._leaves(function, other):
                     yield one
         elif isinstance(node, ast.Call):
-            if callees := self._project.callees(node):
+            if callees := self._run(function.module, node):
                 for given in all_given(node):
                     if asked(function, given) and self._is_used(node, callees, given):
                         yield given
@@ -170,13 +187,19 @@ class _Computed:
         """Tell whether all the functions that a call runs compute with something that it gives."""
         if any(f in self._under or is_of_network(f) for f in callees):
             return False
-        names = [
+        names = self._names(call, callees, given)
+        return len(names) == len(callees) and all(self._uses(*each) for each in names)
+
+    def _names(
+        self, call: ast.Call, callees: list[Function], given: ast.expr
+    ) -> list[tuple[Function, str]]:
+        """Return the parameters of some functions for which a call gives something."""
+        return [
             (callee, name)
             for callee in callees
             for name, value in self._project.given(call, callee).items()
             if value is given
         ]
-        return len(names) == len(callees) and all(self._uses(*each) for each in names)
 
     def _uses(self, function: Function, name: str) -> bool:
         """Tell whether a function computes with what it gets for a parameter."""

@@ -70,7 +70,7 @@ class Networks:
         self._widened = Widened(program.project, program.training.losses)
 
     @cached_property
-    def _groups(self) -> frozenset[int]:
+    def groups(self) -> frozenset[int]:
         """The names of networks that are initialized or trained, and of their copies."""
         found: set[int] = set()
         for optimizer in self._objects.optimizers:
@@ -94,17 +94,17 @@ class Networks:
     def running(self) -> frozenset[int]:
         """The names of those, and of what was made of them out of sight."""
         modules = self._project.modules.values()
-        return self._groups | holders(self._project, modules, self._objects, {*self._groups})
+        return self.groups | holders(self._project, modules, self._objects, {*self.groups})
 
     @cached_property
     def _bare(self) -> frozenset[int]:
         """The names of those networks, and of what code out of sight hands back of one alone."""
-        modules, known = self._project.modules.values(), {*self._groups}
-        return self._groups | holders(self._project, modules, self._objects, known, alone=True)
+        modules, known = self._project.modules.values(), {*self.groups}
+        return self.groups | holders(self._project, modules, self._objects, known, alone=True)
 
     @cached_property
     def _callables(self) -> Callables:
-        holding = self.running - self._groups
+        holding = self.running - self.groups
         return Callables(self._project, self._objects, self.running, holding)
 
     def _held(self, module: Module, node: ast.expr) -> frozenset[int]:
@@ -127,7 +127,7 @@ class Networks:
             for c in self._program.graph(function).calls
             if isinstance(c.func, ast.Attribute)
             if c.func.attr not in _RUNS_NOTHING and not self._project.callees(c)
-            if self._held(module, c.func.value) & self._groups
+            if self._held(module, c.func.value) & self.groups
             if not only_looks_up(self._project, module, c.func)
         }
 
@@ -172,14 +172,12 @@ class Networks:
             return True
         if self._project.callees(call):
             return False  # what it runs is asked there
-        if any(
-            self._held(module, g) & self._groups for g in run_given(self._project, module, call)
-        ):
+        if any(self._held(module, g) & self.groups for g in run_given(self._project, module, call)):
             return True
         if not isinstance(call.func, ast.Attribute):
             return False
         held = self._held(module, call.func.value)
-        if call.func.attr in RUNS_FORWARD and held & self._groups:
+        if call.func.attr in RUNS_FORWARD and held & self.groups:
             return True
         return bool(held & self._bare) and _may_run_part(module, call, call.func.attr)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from amp_migrate.autocast.leaving.computed import computed, is_high
 from amp_migrate.autocast.leaving.copied import copied, handed_out
+from amp_migrate.autocast.leaving.in_losses import in_losses
 from amp_migrate.autocast.leaving.together import Target, together
 from amp_migrate.plan.cannot import spoken
 from amp_migrate.plan.model import Decision, Edit, ReplaceExpression, Status
@@ -21,7 +22,7 @@ def leaving(context: Context, rule: Rule, cast: list[Region]) -> Iterator[Decisi
     """Make fp32 what some regions give and Apex had in fp32, where it surely has a floating type; else say so."""
     if context.unit.plain:
         return
-    widened = computed(context.unit, cast)
+    widened = [*computed(context.unit, cast), *in_losses(context.unit, cast)]
     behind = frozenset[ast.AST](each.used for each in widened)
     copies = list(copied(context.unit, cast, behind))
     targets = [Target(each.function, each.given) for each in widened]

@@ -8,6 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 from amp_migrate.facts.closure import closure
+from amp_migrate.facts.constants import number
 from amp_migrate.project import Function, Project
 from amp_migrate.project.once import once
 from amp_migrate.training.beliefs import SHAPES
@@ -18,8 +19,9 @@ from amp_migrate.training.origins.walk import Origin, Step, Walk
 _JOINS = frozenset({"cat", "concat", "hstack", "stack", "vstack"})
 _METHODS = SHAPES | frozenset(
     {"clone", "chunk", "cuda", "expand", "flip", "index_select", "items", "mean", "narrow", "pop", "relu", "repeat"}
-    | {"sigmoid", "split", "t", "tanh", "unbind", "values"}
+    | {"abs", "clamp", "sigmoid", "split", "t", "tanh", "unbind", "values"}
 )  # fmt: skip
+_FUNCTIONAL = frozenset({"dropout", "leaky_relu", "relu"})
 _SEQUENCES = frozenset({"list", "reversed", "sorted", "tuple"})
 VIEWS = frozenset({"data", "H", "T", "mH", "mT"})
 """Attributes of a tensor that are another view of it."""
@@ -165,6 +167,8 @@ def _keeps_type(project: Project, where: Function, call: ast.Call) -> bool:
     name = project.external(where.module, call.func)
     if name is not None:
         package, _, name = name.rpartition(".")
+        if package == "torch.nn.functional":
+            return name in _FUNCTIONAL
         return package == "torch" and name in _JOINS | _METHODS
     if isinstance(call.func, ast.Name):
         return call.func.id in _SEQUENCES
@@ -179,6 +183,10 @@ def _parts(project: Project, where: Function, node: ast.AST) -> list[ast.expr]:
         return [node.func.value] if isinstance(node.func, ast.Attribute) else []
     if isinstance(node, ast.Attribute):
         return [node.value] if node.attr in VIEWS else []
+    if isinstance(node, ast.UnaryOp):
+        return [] if isinstance(node.op, ast.Not) else [node.operand]
+    if isinstance(node, ast.Subscript) and (values := _greatest(node)) is not None:
+        return [values]
     if isinstance(node, ast.Subscript | ast.Starred | ast.NamedExpr | ast.Await):
         return [node.value]
     if isinstance(node, ast.List | ast.Tuple | ast.Set):
@@ -190,3 +198,12 @@ def _parts(project: Project, where: Function, node: ast.AST) -> list[ast.expr]:
     if isinstance(node, ast.DictComp):
         return [node.value]
     return [node.body, node.orelse] if isinstance(node, ast.IfExp) else []
+
+
+def _greatest(node: ast.Subscript) -> ast.expr | None:
+    """Return the tensor of which an expression takes the greatest or least values along an axis: ``x.max(0)[0]``."""
+    call = node.value
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return None
+    takes = call.func.attr in ("max", "min") and number(node.slice) == 0
+    return call.func.value if takes else None

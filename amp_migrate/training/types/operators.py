@@ -132,6 +132,8 @@ def is_fraction(node: ast.expr) -> bool:
 def _of_functional(name: str) -> Join:
     if name in RUN_IN_HALF:
         return always(UNKNOWN) if name in ("bilinear", "prelu") else halved
+    if name == "binary_cross_entropy":  # runs without casts
+        return always(ONE_WIDE)
     if name in wide.OF_FUNCTIONAL:
         whole = name.endswith("_loss") or name in ("cross_entropy", "cosine_similarity", "kl_div")
         return always(ONE_WIDE if whole or name.endswith("_logits") else WIDE)

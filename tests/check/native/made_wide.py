@@ -74,7 +74,92 @@ _GUESS = "sharp = out\n        guess = torch.softmax(out.detach() / 0.5, dim=1)"
 _GUESSED = "F.mse_loss(sharp, guess)"
 _GUESS_IN_BLOCK = "sharp = out\n            guess = torch.softmax(out.detach() / 0.5, dim=1)"
 
+_RANKS = f"""{_HEAD}from apex import amp
+
+
+class Ranker(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Linear(4, 8), nn.Linear(8, 1)
+
+    def forward(self, x):
+        return self.head(F.relu(self.body(x)))
+
+    def compare(self, out):
+        sure = torch.sigmoid(out).view(4, -1)
+        return torch.clamp(0.2 + sure[:, 1:] - sure[:, :1], min=0)
+
+
+def main(loader):
+    model = Ranker()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model, optimizer = amp.initialize(model, optimizer, opt_level="O2")
+    for x in loader:
+        out = model(x)
+        loss = model.compare(out).mean()
+        optimizer.zero_grad()
+        with amp.scale_loss(loss, optimizer) as scaled:
+            scaled.backward()
+        optimizer.step()
+
+
+main([torch.randn(8, 4)])
+"""
+_RANKS_AFTER = (
+    _RANKS.replace("from apex import amp\n", "")
+    .replace(
+        'model, optimizer = amp.initialize(model, optimizer, opt_level="O2")',
+        "scaler = torch.cuda.amp.GradScaler()",
+    )
+    .replace(
+        """        out = model(x)
+        loss = model.compare(out).mean()
+""",
+        """        with torch.cuda.amp.autocast():
+            out = model(x)
+            loss = model.compare(out.float()).mean()
+""",
+    )
+    .replace(
+        """        with amp.scale_loss(loss, optimizer) as scaled:
+            scaled.backward()
+        optimizer.step()
+""",
+        """        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+""",
+    )
+)
+_COMPARED = "model.compare(out.float()).mean()"
+
+
+def _others(text: str) -> str:
+    """Return a text with a mean in the place of what is compared."""
+    return text.replace("model.compare(", "torch.relu(1 - ")
+
+
 MADE_WIDE = [
+    Training(
+        "what O2 handed out in fp32",
+        {"main.py": _RANKS},
+        {"main.py": _RANKS_AFTER},
+        {
+            "compared in fp16": ((_COMPARED, "model.compare(out).mean()"),),
+        },
+    ),
+    Training(
+        "means of what O2 handed out in fp32",
+        {"main.py": _others(_RANKS)},
+        {"main.py": _others(_RANKS_AFTER)},
+        {"of fp16": (("out.float()", "out"),)},
+    ),
+    Training(
+        "a loss in fp16 at O1",
+        {"main.py": _RANKS.replace("O2", "O1")},
+        {"main.py": _RANKS_AFTER.replace("out.float()", "out")},
+        {"in fp32": ((_COMPARED.replace("out.float()", "out"), _COMPARED),)},
+    ),
     Training(
         "fp32 for scores and logs",
         {"main.py": _BEFORE},

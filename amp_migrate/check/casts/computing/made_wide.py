@@ -6,6 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from amp_migrate.check.casts.computing.handed_out import hands_out
 from amp_migrate.check.casts.networks import Networks
 from amp_migrate.check.events.claims import Claims
 from amp_migrate.check.events.sides import Key, Side, differs, staying
@@ -40,7 +41,9 @@ def made_wide(
                 )
                 if had[text] >= 0 or not trains:
                     continue
-                if not (_is_alike(new, function, call) or _is_claimed(claims, before, function)):
+                if _is_alike(new, function, call) or _is_claimed(claims, before, function):
+                    continue
+                if not _was_wide(old, networks, before, call):
                     yield differs(function, call, f"`{text}` {_WIDENED}")
 
 
@@ -73,6 +76,23 @@ def _is_alike(side: Side, function: Function, call: ast.Call) -> bool:
         return name in REFUSES_CASTS
     made = project.values.made_by(module, node.func)
     return bool(made) and all(is_loss_class(each) or is_one(each) for each in made)
+
+
+def _was_wide(old: Side, networks: Networks, before: Sequence[Function], call: ast.Call) -> bool:
+    """Tell whether the old text has there what a network handed out in fp32."""
+    assert isinstance(call.func, ast.Attribute)
+    text = _narrow(call.func.value)
+    return any(
+        hands_out(old, networks, function, node)
+        for function in before
+        for node in function.own_nodes
+        if isinstance(node, ast.expr) and _narrow(node) == text
+    )
+
+
+def _narrow(node: ast.expr) -> str:
+    """Return the text of an expression without what makes parts of it fp32."""
+    return ast.unparse(node).replace(".float()", "")
 
 
 def _shaped(module: Module, node: ast.expr) -> ast.expr:
