@@ -9,6 +9,7 @@ from functools import cached_property
 from amp_migrate.apex.sites import Kind
 from amp_migrate.autocast.evaluated.others import is_network
 from amp_migrate.autocast.products import Products
+from amp_migrate.autocast.spared.beside import Beside
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import called_on
 from amp_migrate.placement.finding.networks import initialized
@@ -36,6 +37,7 @@ class Outside:
         self._in_halves = any(site.module.tree.older.written for site in sites)
         self._around = {function for function, _ in parts if not is_of_network(function)}
         self.models = initialized(unit)
+        self._beside = Beside(unit, self.models)
 
     def holds(self, function: Function) -> bool:
         """Tell whether a function runs as no part of the networks that are initialized, which hand out fp32.
@@ -51,10 +53,19 @@ class Outside:
 
         A method of one may be handed others.
         """
+        if self._is_beside(function, node):
+            return True
         if node not in self._others or function in self._aside:
             return False
         assert isinstance(node, ast.Call)
         return self.holds(function) or self._is_handed(function, node.func, set())
+
+    def _is_beside(self, function: Function, node: ast.AST) -> bool:
+        """Tell whether a call runs what an object holds beside the network that Apex was given of it."""
+        if not isinstance(node, ast.Call) or not self.holds(function):
+            return False
+        held = self._beside.run(function, node)
+        return held is not None and self._layers(function.module, held)
 
     def _is_handed(
         self, function: Function, node: ast.expr, seen: set[tuple[Function, str]]
