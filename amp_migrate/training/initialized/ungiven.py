@@ -9,16 +9,19 @@ from typing import NamedTuple
 
 from amp_migrate.facts.paths import all_given, bottom, outward
 from amp_migrate.project import Function, Module, Project
+from amp_migrate.project.forwarded import Received
 from amp_migrate.project.rounds import may_follow
 from amp_migrate.training.bindings import returned, wholes
 from amp_migrate.training.forwards.classes import is_of_network
+from amp_migrate.training.initialized.kept import kept
 from amp_migrate.training.origins.reaching import Reaching
 from amp_migrate.values.objects import Instance, Made
 from amp_migrate.values.values import Near
+from amp_migrate.values.wrappers import itself
 
+Above = frozenset[tuple[Function, str]]
 Begins = Callable[[Function], Collection[ast.AST]]
 """Gives what initializes in a function, by itself or in what it calls."""
-
 
 _LOOKING = frozenset({"get", "items", "keys", "values"})
 """Methods of a table that change nothing in it."""
@@ -72,13 +75,17 @@ class Ungiven:
         self,
         function: Function,
         node: ast.expr,
-        above: frozenset[tuple[Function, str]],
+        above: Above,
         *,
         behind: bool,
     ) -> Iterator[Origin]:
         """Yield the origins of a network; `behind`: what it is handed to may have initialized it before it is run."""
         if isinstance(node, ast.Attribute) and self._is_part(function, node):
             yield from self._origins(function, node.value, above, behind=behind)
+            return
+        if parameters := kept(self._project, self._reaching, function, node):
+            every = (got for each in parameters for got in self._project.received(*each))
+            yield from (o for got in every for o in self._kept(function, node, got, above))
             return
         held = self._reaching.of(function, node) if isinstance(node, ast.Name) else []
         name = next((value.arg for value in held if isinstance(value, ast.arg)), None)
@@ -102,6 +109,19 @@ class Ungiven:
             for got in received:
                 if got.node is not None:
                     yield from self._origins(got.function, got.node, above, behind=behind)
+
+    def _kept(
+        self, function: Function, node: ast.expr, got: Received, above: Above
+    ) -> Iterator[Origin]:
+        """Yield the origins of what an object was made with, which nothing may have initialized since."""
+        if isinstance(got.node, ast.Constant):
+            return
+        begins, given = self._begins(got.function), got.node
+        since = given and any(may_follow(self._project, got.function, given, b) for b in begins)
+        if given is None or since or not begins:
+            yield Origin(function, node, other=False)
+        else:
+            yield from self._origins(got.function, given, above, behind=False)
 
     def _is_part(self, function: Function, node: ast.Attribute) -> bool:
         """Tell whether it hangs on what an attribute is taken from, and not on the object of a method, what it is."""
@@ -275,4 +295,6 @@ def _is_filled(module: Module, name: ast.Name) -> bool:
 
 def are_followed(models: Iterable[ast.expr]) -> bool:
     """Tell whether what `amp.initialize` is given can be followed: variables and attributes, and nothing that is made there."""
-    return all(isinstance(node, ast.Name | ast.Attribute | ast.Subscript) for node in models)
+    return all(
+        isinstance(itself(node), ast.Name | ast.Attribute | ast.Subscript) for node in models
+    )

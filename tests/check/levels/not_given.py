@@ -165,6 +165,73 @@ def _with_choices(text: str) -> str:
     return text.replace('default="O1"', 'default="O1", choices=["O0", "O1"]').replace(_ONE, _ANY)
 
 
+_KEPT_BEFORE = """# file: main.py
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from apex import amp
+
+class Tester:
+    def __init__(self, model):
+        self.model = model
+
+    def score(self, x):
+        model = self.model
+        with torch.no_grad():
+            return model(x).argmax(1)
+
+def main(batches):
+    net = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    net, optimizer = amp.initialize(net, optimizer, opt_level="O2")
+    for x, y in batches:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(net(x), y)
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+        optimizer.step()
+    state = net.state_dict()
+    net = nn.Linear(4, 2)
+    net.load_state_dict(state)
+    tester = Tester(net)
+    print(tester.score(torch.ones(2, 4)))
+
+main([])
+"""
+_KEPT_AFTER = """# file: main.py
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Tester:
+    def __init__(self, model):
+        self.model = model
+
+    def score(self, x):
+        model = self.model
+        with torch.no_grad():
+            return model(x).argmax(1)
+
+def main(batches):
+    net = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    scaler = torch.cuda.amp.GradScaler()
+    for x, y in batches:
+        optimizer.zero_grad()
+        with torch.cuda.amp.autocast():
+            loss = F.cross_entropy(net(x), y)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    state = net.state_dict()
+    net = nn.Linear(4, 2)
+    net.load_state_dict(state)
+    tester = Tester(net)
+    print(tester.score(torch.ones(2, 4)))
+
+main([])
+"""
+
 NOT_GIVEN = (
     Training(
         "a network beside the training at a level of the command line",
@@ -219,5 +286,13 @@ NOT_GIVEN = (
         files(_MADE_SINCE_AFTER.replace('cfg.fp16_level == "O1"', 'cfg.fp16_level != "O0"')),
         {},
         (("AMP123", "run.py", 14, 14, True),),
+    ),
+    Training(
+        "a network made since that an object keeps",
+        files(_KEPT_BEFORE),
+        files(_KEPT_AFTER),
+        {
+            "cast as well": (("no_grad():\n", "no_grad(), torch.cuda.amp.autocast():\n"),),
+        },
     ),
 )
