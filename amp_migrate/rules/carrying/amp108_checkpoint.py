@@ -39,6 +39,13 @@ from amp_migrate.plan.model import (
     Status,
 )
 from amp_migrate.rules.base import Context, Rule, Safety, decision
+from amp_migrate.rules.carrying.empty_state import (
+    asked_beside,
+    asked_for_truth,
+    is_asked,
+    is_none_when_off,
+    may_be_empty,
+)
 from amp_migrate.rules.carrying.resume import command, conversion, static
 from amp_migrate.rules.carrying.state_keys import StateKeys, keyword_of, native_key, state_keys
 from amp_migrate.rules.carrying.state_read import StateRead, state_reads
@@ -50,7 +57,7 @@ RULE = Rule("AMP108", "checkpoints carry the GradScaler's state", Safety.FAITHFU
 
 def decide(context: Context) -> Iterator[Decision]:
     """Rewrite the state_dict and load_state_dict sites of the unit."""
-    sites = []
+    sites, empty = [], may_be_empty(context)
     for site in context.unit.of(Kind.STATE_DICT, Kind.LOAD_STATE_DICT):
         if context.is_gone(site.node):
             yield decision(RULE, Status.MIGRATED, site.module, site.node, "goes with its branch")
@@ -64,14 +71,15 @@ def decide(context: Context) -> Iterator[Decision]:
     renamed: set[ast.AST] = set()
     converted = _conversions(context, sites, keys)
     for site in sites:
-        yield _site(context, site, keys, renamed, converted.get(site))
+        asked = asked_for_truth(site) if empty and site.kind is Kind.LOAD_STATE_DICT else ()
+        yield _site(context, site, keys, renamed, [*asked, *converted.get(site, ())])
     for module, node in keys.others if not keys.kept else ():
         if not context.is_gone(node) and module.path not in context.unit.home.beside.leaving:
             key = native_key(module.tree.segment(node))
             edit = ReplaceExpression(module.tree.span(node), key)
             message = f"the state of the GradScaler is read by {key} too"
             yield decision(RULE, Status.ROUTINE, module, node, message, [edit])
-    yield from _old_checkpoints(context, keys, converted)
+    yield from _old_checkpoints(context, keys, converted, empty=empty)
 
 
 def _reads(context: Context, reads: list[StateRead]) -> Iterator[Decision]:
@@ -99,9 +107,9 @@ def _reads(context: Context, reads: list[StateRead]) -> Iterator[Decision]:
         yield decision(RULE, status, read.module, read.node, f"becomes `{text}`", [edit])
 
 
-def _conversions(context: Context, sites: list[Site], found: StateKeys) -> dict[Site, Insert]:
+def _conversions(context: Context, sites: list[Site], found: StateKeys) -> dict[Site, list[Edit]]:
     """Return the statements before calls that load, which convert what Apex wrote."""
-    converted: dict[Site, Insert] = {}
+    converted: dict[Site, list[Edit]] = {}
     if found.kept or not context.settings.resume_compat:
         return converted
     for site in sites:
@@ -109,12 +117,12 @@ def _conversions(context: Context, sites: list[Site], found: StateKeys) -> dict[
         if keys and not is_described(site):
             insert = conversion(context, site, keys, native_key(site.module.tree.segment(keys[0])))
             if insert is not None:
-                converted[site] = insert
+                converted[site] = [insert]
     return converted
 
 
 def _old_checkpoints(
-    context: Context, keys: StateKeys, converted: dict[Site, Insert]
+    context: Context, keys: StateKeys, converted: dict[Site, list[Edit]], *, empty: bool
 ) -> Iterator[Decision]:
     loads = list(context.unit.of(Kind.LOAD_STATE_DICT))
     loads = [site for site in loads if not (is_described(site) or _is_own(context, site))]
@@ -132,6 +140,8 @@ def _old_checkpoints(
             advice += " (or use --resume-compat)"
         if known := static(context):
             advice += f", {known}"
+        if empty and not all(map(is_asked, unread)):
+            advice += "; load none that was saved with AMP off: it is empty, and a GradScaler that is on raises for it"
         yield decision(RULE, Status.NOTE, site.module, site.node, message, advice=advice)
 
 
@@ -162,16 +172,16 @@ def _loads(context: Context, passed: Passed) -> bool:
 
 
 def _site(
-    context: Context, site: Site, found: StateKeys, renamed: set[ast.AST], converted: Insert | None
+    context: Context, site: Site, found: StateKeys, renamed: set[ast.AST], more: list[Edit]
 ) -> Decision:
     scaler = context.scaler(site.function, site.node)
     name = "state_dict" if site.kind is Kind.STATE_DICT else "load_state_dict"
     edits: list[Edit] = [_call(context, site, scaler, name)]
     if is_described(site) and site.kind is Kind.LOAD_STATE_DICT:
         edits = _behind(site, scaler, found)
-    elif not found.kept:
-        edits += _renames(site, found.own[site], renamed)
-        edits += [converted] if converted is not None else []
+    else:
+        edits += more
+        edits += _renames(site, found.own[site], renamed) if not found.kept else ()
     return decision(
         RULE, Status.MIGRATED, site.module, site.node, f"becomes `{scaler}.{name}`", edits
     )
@@ -202,20 +212,9 @@ def _renames(site: Site, keys: list[ast.Constant], renamed: set[ast.AST]) -> Ite
 def _call(context: Context, site: Site, scaler: str, name: str) -> Edit:
     """Replace the function that is called; a conditional that only asks for Apex goes with it."""
     tree = site.module.tree
-    parent = tree.parent(site.node)
-    if isinstance(parent, ast.IfExp) and parent.body is site.node and not site.call.args:
-        if context.unit.availability[site.module].known(parent.test):
-            context.unit.gone.update(ast.walk(parent))
-            off = " if {0}.is_enabled() else None" if _none_when_off(context, site, parent) else ""
-            return ReplaceExpression(tree.span(parent), f"{scaler}.{name}(){off.format(scaler)}")
+    choice = asked_beside(context, site)
+    if choice is not None:
+        context.unit.gone.update(ast.walk(choice))
+        off = " if {0}.is_enabled() else None" if is_none_when_off(context, site) else ""
+        return ReplaceExpression(tree.span(choice), f"{scaler}.{name}(){off.format(scaler)}")
     return ReplaceExpression(tree.span(site.call.func), f"{scaler}.{name}")
-
-
-def _none_when_off(context: Context, site: Site, choice: ast.IfExp) -> bool:
-    """Tell whether the state was None where `amp` itself was, which a program may ask when it loads."""
-    project = context.unit.project
-    asks_amp = any(
-        isinstance(n, ast.Name) and project.external(site.module, n) == "apex.amp"
-        for n in ast.walk(choice.test)
-    )
-    return asks_amp and any(c.scales.value is None for c in context.creations.values())

@@ -40,7 +40,8 @@ def conversion(context: Context, site: Site, keys: list[ast.Constant], new: str)
     if owner is None or interval is None:
         return None
     tree = site.module.tree
-    top = children_of(tree, [*map(tree.statement, keys), site.statement])[0]
+    asked = [key for key in keys if not isinstance(tree.parent(key), ast.Dict)]
+    top = children_of(tree, [*map(tree.statement, asked), site.statement])[0]
     here = [c.top for c in context.creations.values() if c.site.function is site.function]
     if any(runs_before(context.unit.project, site.function, top, made) for made in here):
         return None

@@ -130,8 +130,11 @@ def _loaded_from(call: ast.Call) -> tuple[ast.Constant | None, str | None]:
 
 
 def _owners(parents: dict[ast.AST, ast.AST], node: ast.Constant) -> Iterator[ast.expr]:
-    """Yield the mappings in which a string is looked up as a key."""
+    """Yield the mappings in which a string is looked up as a key, and those that are made with it."""
     up = parents.get(node)
+    if isinstance(up, ast.Dict) and node in up.keys:
+        made = parents.get(up)
+        yield from made.targets if isinstance(made, ast.Assign) else ()
     if isinstance(up, ast.Subscript):
         yield up.value
     elif isinstance(up, ast.Compare):
