@@ -18,7 +18,8 @@ from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.forwards.classes import is_network_class
 from amp_migrate.training.forwards.forwards import Forward
 from amp_migrate.training.forwards.holders import holders
-from amp_migrate.training.initialized.ungiven import Origin, Ungiven, are_followed
+from amp_migrate.training.initialized.followed import are_followed
+from amp_migrate.training.initialized.ungiven import Origin, Ungiven
 from amp_migrate.training.region import Region, calls_in
 
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 from functools import cached_property
 
+from amp_migrate.apex.sites import Kind as SiteKind
 from amp_migrate.autocast.leaving.computed import NOT_BY_NATIVE, Computed, Computing
 from amp_migrate.autocast.spared.outside import Outside
 from amp_migrate.autocast.spared.statements import nodes_of
@@ -26,9 +27,10 @@ _NARROW = NOT_BY_NATIVE | {"cos", "erf", "gelu", "mean", "sin", "sqrt"}
 def in_losses(unit: Unit, regions: Iterable[Region]) -> list[Computed]:
     """Return what must be made fp32 on the way to the losses of some regions, where O1 is never on.
 
-    Where it may be, the losses were fp16 there as they are now.
+    Where it may be, the losses were fp16 there as they are now; older interfaces handed out fp16.
     """
-    if not casts_these_alone(unit):
+    older = any(site.module.tree.older.written for site in unit.of(SiteKind.INITIALIZE))
+    if older or not casts_these_alone(unit):
         return []
     return list(_InLosses(unit, list(regions), True).found())
 

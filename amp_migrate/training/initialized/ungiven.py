@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -17,7 +17,6 @@ from amp_migrate.training.initialized.kept import kept
 from amp_migrate.training.origins.reaching import Reaching
 from amp_migrate.values.objects import Instance, Made
 from amp_migrate.values.values import Near
-from amp_migrate.values.wrappers import itself
 
 Above = frozenset[tuple[Function, str]]
 Begins = Callable[[Function], Collection[ast.AST]]
@@ -83,7 +82,8 @@ class Ungiven:
         if isinstance(node, ast.Attribute) and self._is_part(function, node):
             yield from self._origins(function, node.value, above, behind=behind)
             return
-        if parameters := kept(self._project, self._reaching, function, node):
+        parameters = kept(self._project, self._reaching, function, node)
+        if parameters and not any(self._begins(each.function) for each in parameters):
             every = (got for each in parameters for got in self._project.received(*each))
             yield from (o for got in every for o in self._kept(function, node, got, above))
             return
@@ -291,10 +291,3 @@ def _is_filled(module: Module, name: ast.Name) -> bool:
         if isinstance(node.ctx, ast.Load) and not reads:
             return True
     return False
-
-
-def are_followed(models: Iterable[ast.expr]) -> bool:
-    """Tell whether what `amp.initialize` is given can be followed: variables and attributes, and nothing that is made there."""
-    return all(
-        isinstance(itself(node), ast.Name | ast.Attribute | ast.Subscript) for node in models
-    )

@@ -30,7 +30,8 @@ from amp_migrate.check.events.sides import Key, Side
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.facts.paths import all_given, argument
 from amp_migrate.project import Function
-from amp_migrate.training.initialized.ungiven import Ungiven, are_followed
+from amp_migrate.training.initialized.followed import are_followed
+from amp_migrate.training.initialized.ungiven import Ungiven
 from amp_migrate.training.region import run_by
 from amp_migrate.values.objects import Instance, Made
 
