@@ -17,6 +17,10 @@ from amp_migrate.plan.cannot import Unwritable
 from amp_migrate.project import Module
 
 _PREFIXES = {"network_to_half": "`1.`", "FP16Model": "`network.`"}
+_RENAMED = (
+    "names in the state dict of this network have no {} in front of them now, which {} put there: checkpoints of before, which "
+    "hold fp16 weights, have to lose it before they are loaded"
+)
 _TYPES = frozenset({"torch.half", "torch.float16", "torch.HalfTensor", "torch.cuda.HalfTensor"})
 _TO_HALF = frozenset({"network_to_half", "FP16Model", "convert_network", "BN_convert_float"})
 
@@ -89,7 +93,10 @@ def _write_networks(own: list[Half], found: Found, sheets: Sheets) -> None:
         if half.name in _PREFIXES:
             _refuse_parts(half, found)
         _initialize(half, sheet) if _is_apart(half, found) else _leave_out(half, sheet)
-        sheet.say(half.call, _said(half, found))
+        sheet.say(half.call, _said(half))
+        prefix = _PREFIXES.get(half.name)
+        if prefix is not None and _is_saved(half, found):
+            sheet.say(half.call, _RENAMED.format(prefix, half.name), migrated=False, code="AMP108")
 
 
 def _write_inputs(every: list[Half], networks: Groups, found: Found, sheets: Sheets) -> None:
@@ -147,19 +154,12 @@ def _binds(node: ast.expr) -> bool:
     return isinstance(node, ast.Call | ast.Name | ast.Attribute | ast.Subscript)
 
 
-def _said(half: Half, found: Found) -> str:
+def _said(half: Half) -> str:
     if half.name == "cuda":
         return "becomes `.cuda()`: under autocast the weights stay fp32"
     if half.name == "BN_convert_float":
         return "goes: under autocast batch normalization has fp32 weights anyway"
-    message = "goes: under autocast the weights stay fp32"
-    prefix = _PREFIXES.get(half.name)
-    if prefix and _is_saved(half, found):
-        message += (
-            f"; the names in the state dict lose the {prefix} that {half.name} put before them, so checkpoints of "
-            "before have to lose it too"
-        )
-    return message
+    return "goes: under autocast the weights stay fp32"
 
 
 def _is_saved(half: Half, found: Found) -> bool:
