@@ -24,13 +24,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.apex.sites import Kind
 from amp_migrate.flow.cfg.subject import Fork, question
 from amp_migrate.placement.reads.zeroing import begins_empty, lost_windows, windows
 from amp_migrate.placement.windows.counting import ends_whole, restarts
 from amp_migrate.placement.windows.ending import Rest, rest
 from amp_migrate.plan.model import Decision, Status
+from amp_migrate.protocol.code.program import program_of
 from amp_migrate.rules.base import Context, Rule, Safety, decision
-from amp_migrate.training.steps import asked
+from amp_migrate.training.steps import Step, asked
 
 RULE = Rule(
     "AMP203", "the last, partial accumulation window is not stepped", Safety.REPORT, order=95
@@ -84,7 +86,9 @@ def _decided(context: Context, overflows: str) -> Iterator[Decision]:
         left = rest(*here)
         left = Rest.CLEARED if begins_empty(context.unit, window) else left
         told, advice = _TOLD[left]
-        more = overflows if left is Rest.CLEARED else ""
+        more = ""
+        if left is Rest.CLEARED and overflows:
+            more = overflows + _kept_in_masters(context, step)
         yield decision(
             RULE,
             Status.NOTE,
@@ -93,3 +97,23 @@ def _decided(context: Context, overflows: str) -> Iterator[Decision]:
             f"micro-batches behind the last `{test}` {told}{more}",
             advice=advice.format(step.text),
         )
+
+
+def _kept_in_masters(context: Context, step: Step) -> str:
+    """Return what to say where networks alone are cleared: O2 kept gradients of master weights, which only its optimizer cleared."""
+    options = [context.unit.options[site] for site in context.unit.of(Kind.INITIALIZE)]
+    if not any("O2" in each.levels for each in options):
+        return ""
+    optimizers_of = program_of(context.unit.project).training.objects.optimizers_of
+    cleared = [
+        call.func.value
+        for call in step.function.calls
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "zero_grad"
+    ]
+    if not cleared or any(optimizers_of(step.module, each) for each in cleared):
+        return ""
+    text = step.tree.segment(cleared[0])
+    return (
+        f". At O2 Apex kept them in its master weights, which `{text}.zero_grad()` did not clear: they were part of the next "
+        "epoch's first step"
+    )
