@@ -41,10 +41,15 @@ def narrowed(
 
 def hands_out(side: Side, networks: Networks, function: Function, node: ast.expr) -> bool:
     """Tell whether a value of the old text is what a network gave that O2 or O3 was given, where they handed out fp32."""
-    if not networks.only_given or is_of_network(function):
+    if not networks.only_given or is_of_network(function) or _is_older(function):
         return False
     made = outputs(side.project, side.program.training.losses, function, node)
     return any(_is_given(side, networks, call) for call in made)
+
+
+def _is_older(function: Function) -> bool:
+    """Tell whether an older interface put networks into fp16 itself, which handed out fp16."""
+    return bool(function.module.tree.older.written)
 
 
 def _is_given(side: Side, networks: Networks, call: ast.Call) -> bool:
@@ -56,7 +61,7 @@ def _is_given(side: Side, networks: Networks, call: ast.Call) -> bool:
 def _scaled(side: Side, function: Function, networks: Networks) -> Iterator[ast.expr]:
     """Yield the losses of Apex in a function that are computed of what given networks handed out, and of no part of one."""
     losses, project = side.program.training.losses, side.project
-    for call in function.calls:
+    for call in function.calls if not _is_older(function) else ():
         if not call.args or not is_scale_loss(project, function.module, call.func):
             continue
         made = [(project.holder(c), c) for c in losses.calls(function, call.args[0], cast=True)]
