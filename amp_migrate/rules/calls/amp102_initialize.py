@@ -64,6 +64,7 @@ from amp_migrate.rules.calls.scaler_made import (
     made_after,
     scaler_made,
 )
+from amp_migrate.rules.casts.compared import compared
 from amp_migrate.rules.guards.declared import undeclared
 from amp_migrate.training.steps import children_of
 
@@ -103,11 +104,11 @@ def decide(context: Context) -> Iterator[Decision]:
         creation = context.creations.get(site)
         _refuse_switching_off(context, site, creation)
         yield _replaced(context, site, options, creation)
-        made = creation is not None
-        for remark in (r for r in options.remarks if made or not r.startswith(_OF_SCALER)):
+        for remark in (r for r in options.remarks if creation or not r.startswith(_OF_SCALER)):
             yield decision(RULE, Status.NOTE, site.module, site.node, remark)
         if creation is not None:
             yield from _notes(context, site, options, creation)
+    yield from compared(context, RULE)
 
 
 def _notes(

@@ -44,6 +44,7 @@ from amp_migrate.rules.carrying.empty_state import (
     asked_for_truth,
     is_asked,
     is_none_when_off,
+    is_saved_bare,
     may_be_empty,
 )
 from amp_migrate.rules.carrying.resume import command, conversion, static
@@ -140,7 +141,7 @@ def _old_checkpoints(
             advice += " (or use --resume-compat)"
         if known := static(context):
             advice += f", {known}"
-        if empty and not all(map(is_asked, unread)):
+        if empty and is_saved_bare(context) and not all(map(is_asked, unread)):
             advice += "; load none that was saved with AMP off: it is empty, and a GradScaler that is on raises for it"
         yield decision(RULE, Status.NOTE, site.module, site.node, message, advice=advice)
 

@@ -25,6 +25,12 @@ def may_be_empty(context: Context) -> bool:
     return any(not _holds(condition, site) for site in saves for condition in conditions)
 
 
+def is_saved_bare(context: Context) -> bool:
+    """Tell whether such a state is saved, and no test around that may ask whether AMP is on."""
+    saves = context.unit.of(Kind.STATE_DICT)
+    return any(not any(True for _ in s.module.tree.sides(s.node)) for s in saves)
+
+
 def asked_beside(context: Context, site: Site) -> ast.IfExp | None:
     """Return the conditional around a call that saves, which only asks for Apex: ``amp.state_dict() if amp is not None else None``."""
     up = site.module.tree.parent(site.node)

@@ -10,7 +10,7 @@ from amp_migrate.engine import migrate
 from amp_migrate.settings import Settings
 from amp_migrate.source.file import Source
 
-_CASE = Path(__file__).parents[2] / "fixtures/accumulate/rest_of_an_epoch_cleared_by_the_network"
+_CASE = Path(__file__).parents[3] / "fixtures/accumulate/rest_of_an_epoch_cleared_by_the_network"
 
 
 @pytest.mark.parametrize(
