@@ -66,7 +66,6 @@ class Computing:
         self._unit = unit
         self._project = unit.project
         self._high = high
-        self._regions = regions
         self._cast = nodes_in(regions)
         self._under = run_in(unit.project, regions)
         self._losses = program_of(unit.project).training.losses

@@ -7,10 +7,12 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from amp_migrate.apex.sites import Kind as SiteKind
+from amp_migrate.autocast import bce
 from amp_migrate.autocast.leaving.computed import NOT_BY_NATIVE, Computed, Computing
 from amp_migrate.autocast.spared.outside import Outside
 from amp_migrate.autocast.spared.statements import nodes_of
 from amp_migrate.facts.below import children
+from amp_migrate.facts.paths import walk
 from amp_migrate.placement.finding.networks import casts_these_alone
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import CallSite, Function, Module
@@ -18,7 +20,7 @@ from amp_migrate.training.beliefs import RUNS_FORWARD
 from amp_migrate.training.bindings import returned
 from amp_migrate.training.forwards.classes import is_of_network
 from amp_migrate.training.forwards.outputs import outputs
-from amp_migrate.training.region import Region, functions_run, parts_of
+from amp_migrate.training.region import Region, calls_of, functions_run, parts_of, run_by
 
 _NARROW = NOT_BY_NATIVE | {"cos", "erf", "gelu", "mean", "sin", "sqrt"}
 """Functions and methods of torch that give fp16 of fp16, in the blocks of autocast as well."""
@@ -32,11 +34,20 @@ def in_losses(unit: Unit, regions: Iterable[Region]) -> list[Computed]:
     older = any(site.module.tree.older.written for site in unit.of(SiteKind.INITIALIZE))
     if older or not casts_these_alone(unit):
         return []
-    return list(_InLosses(unit, list(regions), True).found())
+    return list(_InLosses(unit, list(regions)).found())
 
 
 class _InLosses(Computing):
-    """Looks through what computes losses outside of the networks, and what that calls with what they hand out."""
+    """Looks through what computes losses outside of the networks, and what that calls with what they hand out.
+
+    What binary cross entropy is given becomes fp32 with it.
+    """
+
+    def __init__(self, unit: Unit, regions: list[Region]) -> None:
+        super().__init__(unit, regions, True)
+        self._parts = [*parts_of(regions), *unit.inlined]
+        self._cast = self._cast | {node for _, part in unit.inlined for node in walk(part)}
+        self._under = self._under | run_by(unit.project, calls_of(unit.inlined))
 
     @property
     def _functions(self) -> frozenset[str]:
@@ -49,6 +60,8 @@ class _InLosses(Computing):
 
     def _is_asked(self, module: Module, node: ast.AST) -> bool:
         """Tell whether a node computes a loss, or runs a function that gives one among other things."""
+        if bce.calls(self._unit, module, module.tree.statement(node)):
+            return False
         computing = self._losses.computing
         if node in computing or not isinstance(node, ast.Call):
             return node in computing
@@ -98,5 +111,4 @@ class _InLosses(Computing):
 
     @cached_property
     def _outside(self) -> Outside:
-        parts = list(parts_of(self._regions))
-        return Outside(self._unit, parts, nodes_of(self._project, parts))
+        return Outside(self._unit, self._parts, nodes_of(self._project, self._parts))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from amp_migrate.autocast.leaving.computed import computed, is_high
+from amp_migrate.autocast.leaving.computed import Computed, computed, is_high
 from amp_migrate.autocast.leaving.copied import copied, handed_out
 from amp_migrate.autocast.leaving.in_losses import in_losses
 from amp_migrate.autocast.leaving.together import Target, together
-from amp_migrate.plan.cannot import spoken
+from amp_migrate.facts.paths import walk
+from amp_migrate.plan.cannot import Cannot, spoken
 from amp_migrate.plan.model import Decision, Edit, ReplaceExpression, Status
 from amp_migrate.project import Function
 from amp_migrate.rules.base import Context, Rule, decision
@@ -22,7 +23,9 @@ def leaving(context: Context, rule: Rule, cast: list[Region]) -> Iterator[Decisi
     """Make fp32 what some regions give and Apex had in fp32, where it surely has a floating type; else say so."""
     if context.unit.plain:
         return
-    widened = [*computed(context.unit, cast), *in_losses(context.unit, cast)]
+    losses = in_losses(context.unit, cast)
+    _refuse_inlined(context, losses)
+    widened = [*computed(context.unit, cast), *losses]
     behind = frozenset[ast.AST](each.used for each in widened)
     copies = list(copied(context.unit, cast, behind))
     targets = [Target(each.function, each.given) for each in widened]
@@ -59,6 +62,20 @@ def returning(context: Context, rule: Rule, cast: list[Region]) -> Iterator[Deci
         message = f"what {spoken(function)} hands on may be fp16: losses that are computed of it out of sight were fp32 under Apex"
         advice = "return `.float()` of the outputs where they are to be so"
         yield decision(rule, Status.NOTE, function.module, given, message, advice=advice)
+
+
+def _refuse_inlined(context: Context, found: list[Computed]) -> None:
+    """Refuse what becomes fp32 in a loss that is moved out of the call in which it stands."""
+    inlined = {node for _, part in context.unit.inlined for node in walk(part)}
+    for function, given, _ in found:
+        if given in inlined:
+            _, text = _widened(function, given)
+            raise Cannot(
+                "AMP904",
+                *function.at(given),
+                f"this loss gets a statement of its own, in which `{text}` has to stand as Apex had that in fp32",
+                "give the loss a name in a statement of its own, then run again",
+            )
 
 
 def _widened(function: Function, node: ast.expr) -> tuple[Edit, str]:

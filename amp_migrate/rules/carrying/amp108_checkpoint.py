@@ -193,7 +193,8 @@ def _behind(site: Site, scaler: str, found: StateKeys) -> list[Edit]:
     tree = site.module.tree
     block = tree.block(site.statement)
     before = block[block.index(site.statement) - 1]
-    keys = [] if found.kept else found.own[site]
+    given = set(ast.walk(site.call.args[0]))
+    keys = [] if found.kept else [key for key in found.own[site] if key in given]
     state = tree.segment(site.call.args[0], {k: native_key(tree.segment(k)) for k in keys})
     text = f"{scaler}.load_state_dict({state})"
     return [Insert(tree.span(before), text, after=True), Drop(tree.span(site.statement))]

@@ -32,6 +32,17 @@ class Advised(NamedTuple):
 
 ADVISED = (
     Advised(
+        "refused/mean_in_the_call_at_o2",
+        "give the loss a name in a statement of its own",
+        (
+            (
+                "        with amp.scale_loss(critic(fake).mean() - critic(real).mean(), optimizer) as scaled_loss:\n",
+                "        loss = critic(fake).mean() - critic(real).mean()\n"
+                "        with amp.scale_loss(loss, optimizer) as scaled_loss:\n",
+            ),
+        ),
+    ),
+    Advised(
         "refused/teacher_asked_twice",
         "write `torch.clear_autocast_cache()` behind what runs without gradients there",
         (
