@@ -7,7 +7,8 @@ that holds nothing else gets autocast as a second item.
 
 What leaves a block in fp16 and was fp32 under Apex becomes so by `.float()`, where it surely has a floating type and no
 backward comes of it: copies to the CPU, what O2 and O3 gave out, and of O1 deviations, variances and what stands beside an
-fp32 tensor without dimensions. A note names the copies of which that is not known.
+fp32 tensor without dimensions. A note names the copies of which that is not known. Where the program chooses O2 or O3, so
+becomes what losses are computed of in fp16 otherwise: a mean, a sigmoid, a difference of outputs.
 
 ## Why
 O1 cast evaluation as well. Left in fp32, evaluation needs twice the memory and its metrics differ slightly. Scores that are

@@ -4,6 +4,9 @@
 `amp.state_dict()` becomes `scaler.state_dict()`, `amp.load_state_dict(x)` becomes
 `scaler.load_state_dict(x)`, and the key `'amp'` of the checkpoint becomes `'scaler'`.
 
+A test that asks whether there is a state (`is not None`) asks for its truth where the GradScaler may have been off when it
+was saved: its state is empty then, and one that is on refuses it.
+
 ## Why
 The loss scale is state: without it a resumed run starts again at 65536 and skips its first steps. The key
 changes because Apex wrote another format under the old one; it stays where somebody saves or loads in a

@@ -9,7 +9,8 @@ that `amp.initialize` was given: they ran it in fp16.
 Where the program chooses O2 or O3, puts a statement under `autocast(enabled=False)` that multiplies what the networks hand
 out, or what the source makes fp32 (`x.float()`), or that hands such fp32 to a function that multiplies. Where more stands in
 the statement, or a network runs that Apex was not given, a note says so. Where the level is chosen at run time, one note
-names all of these, and another one each evaluation of a network that Apex was not given, where nothing there tells the level. A note also names each copy of a network that is run: Apex left it in fp32, or ran the network itself in its place.
+names all of these, and another one each evaluation of a network that Apex was not given, where nothing there tells the level. A note also names each copy of a network that is run: Apex left it in fp32, or ran the network itself in its place; and
+what an object runs beside the network of it that Apex was given, as a teacher beside its student.
 
 A note names what is computed of an fp16 tensor and an fp32 one that has no dimensions (`logits * self.scale`): O1 made it fp32, and autocast
 leaves it in fp16.
