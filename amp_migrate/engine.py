@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from amp_migrate.facts.mentions import speaks_of_amp
 from amp_migrate.facts.tree import Tree
 from amp_migrate.outcome import Beyond, Outcome, Phase, Phases, Read, Result, Unread, joined
 from amp_migrate.plan.model import Plan
 from amp_migrate.processes import release, without_collector
 from amp_migrate.settings import Settings
 from amp_migrate.source.file import Source
+from amp_migrate.source.mentions import speaks_of_amp
 
 if TYPE_CHECKING:
     from amp_migrate.older.describe import OlderInterfaces
@@ -36,8 +36,8 @@ def migrate(
     that change. With `begins`, which is told of each phase, a second run tells the files that it would change. Files whose
     objects never meet are migrated one group after another, as if each were given alone.
     """
-    from amp_migrate.facts.mentions import may_use_apex
     from amp_migrate.plan.native import applies
+    from amp_migrate.source.mentions import may_use_apex
 
     respelt = (
         settings.api == "torch.amp"
@@ -121,7 +121,7 @@ class _Run:
 def _initializes(tree: Tree) -> bool:
     """Tell whether a file calls ``amp.initialize`` of Apex, as its own imports show."""
     from amp_migrate.facts.imports import Imports
-    from amp_migrate.facts.mentions import uses_apex
+    from amp_migrate.source.mentions import uses_apex
 
     if not uses_apex(tree.text):
         return False
@@ -176,7 +176,7 @@ def _older(
     parsed: dict[str, Tree], settings: Settings, known: Project | None
 ) -> OlderInterfaces | None:
     """Return the older interfaces of Apex in some files, where they are migrated and any file speaks of one."""
-    from amp_migrate.facts.mentions import uses_older
+    from amp_migrate.source.mentions import uses_older
 
     if not settings.migrates or not any(uses_older(tree.text) for tree in parsed.values()):
         return None
@@ -189,7 +189,7 @@ def _parse(
     sources: Sequence[Source], known: Project | None
 ) -> tuple[dict[str, Tree], dict[str, Outcome]]:
     """Return the trees of the files that can be read, and the outcomes of all."""
-    from amp_migrate.facts.mentions import skips_file, uses_apex
+    from amp_migrate.source.mentions import skips_file, uses_apex
 
     trees: dict[str, Tree] = {}
     outcomes: dict[str, Outcome] = {}

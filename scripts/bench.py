@@ -98,7 +98,7 @@ def tool(*arguments: str) -> list[str]:
 
 def importers(folder: Path) -> list[str]:
     """Return the files below a folder that really import Apex."""
-    from amp_migrate.facts.mentions import uses_apex
+    from amp_migrate.source.mentions import uses_apex
 
     found = []
     for path in sorted(folder.rglob("*.py")):

@@ -32,7 +32,7 @@ BELOW = {
     "check.casts": {*READS, "training", "protocol", "check.apex", "check.events"},
     "check.gradients": {*READS, "training", "protocol", "check.apex", "check.events"},
     "check.statements": {
-        *(*READS, "training", "protocol", "check.apex", "check.events", "check.gradients")
+        *(*READS, "training", "protocol", "check.apex", "check.events", "check.gradients", "source")
     },
     "check": {
         *(*READS, "training", "protocol", "check.apex", "check.events", "check.casts"),

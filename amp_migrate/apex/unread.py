@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.facts.mentions import LOGS, TEXTS
 from amp_migrate.facts.paths import all_given, path
 from amp_migrate.modules.binding import bind
 from amp_migrate.project import Function, Module, Project
+from amp_migrate.source.mentions import LOGS, TEXTS
 
 
 def is_unread(project: Project, module: Module, call: ast.Call) -> bool:

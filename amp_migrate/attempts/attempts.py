@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from amp_migrate.facts.mentions import uses_apex
 from amp_migrate.facts.tree import Tree
 from amp_migrate.outcome import Beyond, Outcome, Read, Unread
 from amp_migrate.plan.model import Edit, Plan, Status
@@ -18,6 +17,7 @@ from amp_migrate.project.once import forget
 from amp_migrate.project.programs import running
 from amp_migrate.project.reach import coming_to
 from amp_migrate.protocol.faults import Place
+from amp_migrate.source.mentions import uses_apex
 
 if TYPE_CHECKING:
     from amp_migrate.check.events.claims import Claim

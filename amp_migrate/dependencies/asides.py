@@ -9,8 +9,8 @@ import tokenize
 from collections.abc import Iterator
 
 from amp_migrate.dependencies.options import declared, parsed
-from amp_migrate.facts.mentions import skipped_lines
 from amp_migrate.facts.paths import argument
+from amp_migrate.source.mentions import skipped_lines
 from amp_migrate.source.span import Span
 
 _APEX = re.compile(r"\bapex\b", re.I)

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 
 from amp_migrate.dependencies.options import declared, parsed, span_of
-from amp_migrate.facts.mentions import skipped_lines
 from amp_migrate.facts.paths import argument
+from amp_migrate.source.mentions import skipped_lines
 from amp_migrate.source.span import Span
 
 # As transformers' examples have it, which many programs were made from.

@@ -18,7 +18,6 @@ from amp_migrate.enable.hazards.hazard import Hazard
 from amp_migrate.enable.hazards.parallel import inside
 from amp_migrate.enable.without_scale import Kept, without_scale
 from amp_migrate.engine import migrate
-from amp_migrate.facts.mentions import skips_file
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.cannot import Unwritable
 from amp_migrate.plan.model import Finding, Place, Status
@@ -28,6 +27,7 @@ from amp_migrate.report import Compared
 from amp_migrate.scaler.spelling import Spelling
 from amp_migrate.settings import Settings
 from amp_migrate.source.file import Source
+from amp_migrate.source.mentions import skips_file
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from amp_migrate.enable.enabling import Choices, Enabled, enable
 from amp_migrate.enable.reporting import fill
-from amp_migrate.facts.mentions import may_use_apex
 from amp_migrate.modules.select import relevant
 from amp_migrate.output import progress
 from amp_migrate.plan.model import Finding, Status
@@ -16,6 +15,7 @@ from amp_migrate.run import with_api
 from amp_migrate.settings import Settings
 from amp_migrate.source.discover import Hit, Other, discover, folders
 from amp_migrate.source.file import Source, UnreadableSource
+from amp_migrate.source.mentions import may_use_apex
 from amp_migrate.source.span import Span
 
 _MARK = b"\n# amp-migrate: a file that leads to others"

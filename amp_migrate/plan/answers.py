@@ -10,13 +10,13 @@ from typing import NamedTuple
 from amp_migrate.apex.sites import Site
 from amp_migrate.availability.installed import imports_apex
 from amp_migrate.dual.cut import Cut
-from amp_migrate.facts.mentions import imports_by_name
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import Decision, Finding
 from amp_migrate.project import Module
 from amp_migrate.rules.guards import amp101_imports, amp114_native_beside
 from amp_migrate.rules.guards.amp114_native_beside import cut
 from amp_migrate.settings import MIGRATION
+from amp_migrate.source.mentions import imports_by_name
 
 
 class Answer(NamedTuple):

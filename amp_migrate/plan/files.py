@@ -8,7 +8,6 @@ from functools import cached_property
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.availability.choosing import answers, chooses
-from amp_migrate.facts.mentions import imports_by_name, skipped_lines
 from amp_migrate.placement.finding.build import Index
 from amp_migrate.plan.answers import brings_along
 from amp_migrate.plan.model import Decision, Place, Status
@@ -22,6 +21,7 @@ from amp_migrate.rules.base import FileContext
 from amp_migrate.rules.guards.kept import only_asks
 from amp_migrate.scaler.spelling import Spelling
 from amp_migrate.settings import Settings
+from amp_migrate.source.mentions import imports_by_name, skipped_lines
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ class Remarks:
 
     def of(self, path: str, settings: Settings) -> list[Decision]:
         """Return the notes on a file, without those that settings or a comment switch off."""
-        from amp_migrate.facts.mentions import skipped_lines
+        from amp_migrate.source.mentions import skipped_lines
 
         found = [d for d in self.found.get(path, ()) if settings.enabled(d.finding.code)]
         skipped = skipped_lines(self._trees[path].text) if found else frozenset()

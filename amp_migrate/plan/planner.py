@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping
 from functools import cached_property
 
 from amp_migrate.apex.sites import Kind, Site
-from amp_migrate.facts.mentions import may_use_apex, skipped_lines
 from amp_migrate.facts.tree import Tree
 from amp_migrate.placement.finding.build import Index, units
 from amp_migrate.placement.finding.forgotten import indexed
@@ -37,6 +36,7 @@ from amp_migrate.rules.shared import shared
 from amp_migrate.rules.torch_import import needed_import
 from amp_migrate.scaler.spelling import Spelling
 from amp_migrate.settings import Settings
+from amp_migrate.source.mentions import may_use_apex, skipped_lines
 from amp_migrate.source.span import Span
 
 

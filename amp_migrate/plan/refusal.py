@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from amp_migrate.apex.sites import Site
-from amp_migrate.facts.mentions import skipped_lines
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.plan.model import (
     AddArgument,
@@ -25,6 +24,7 @@ from amp_migrate.plan.model import (
 from amp_migrate.project import Module, Project
 from amp_migrate.protocol.faults import Place, Trouble
 from amp_migrate.source.align import changes
+from amp_migrate.source.mentions import skipped_lines
 
 _BY_HAND = "remove the comment and run again, or migrate by hand what works with this line"
 _WOULD = "migrated, this training would go wrong: {}"

@@ -10,13 +10,6 @@ from amp_migrate.facts.below import every
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.constants import string_start
 from amp_migrate.facts.imports import Imports, last_name, preferred
-from amp_migrate.facts.mentions import (
-    may_use_apex,
-    skipped_lines,
-    skips_file,
-    uses_apex,
-    uses_older,
-)
 from amp_migrate.facts.paths import (
     defs,
     path,
@@ -28,6 +21,13 @@ from amp_migrate.facts.paths import (
 )
 from amp_migrate.facts.search_path import added_folders
 from amp_migrate.facts.tree import Tree
+from amp_migrate.source.mentions import (
+    may_use_apex,
+    skipped_lines,
+    skips_file,
+    uses_apex,
+    uses_older,
+)
 
 STATEMENTS: dict[str, tuple[str, set[str], set[str]]] = {
     "an assignment": ("a.b = c.d", {"a", "c", "c.d"}, {"a.b"}),

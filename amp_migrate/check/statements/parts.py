@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from amp_migrate.check.events.labels import called
 from amp_migrate.check.statements.words import NAMES, word
 from amp_migrate.facts.below import every
-from amp_migrate.facts.mentions import LOGS, TEXTS
 from amp_migrate.facts.paths import tail
 from amp_migrate.facts.scopes import targets_of
 from amp_migrate.project import Function
+from amp_migrate.source.mentions import LOGS, TEXTS
 
 Set = ast.Assign | ast.AugAssign | ast.AnnAssign
 STATEMENTS = ast.Expr | Set | ast.Return

@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 from amp_migrate.apex.sites import Kind, Site, is_apex
 from amp_migrate.facts.constants import is_none
-from amp_migrate.facts.mentions import skipped_lines
 from amp_migrate.facts.paths import bottom
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import Decision, Insert, Replace, Status
 from amp_migrate.project.order import inside
 from amp_migrate.rules.base import FileContext, Rule, decision
+from amp_migrate.source.mentions import skipped_lines
 
 ORDER = 60
 _REPLACED = {
