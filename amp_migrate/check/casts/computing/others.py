@@ -109,29 +109,29 @@ class Others:
         """Tell whether all forwards that are spelt in one way are of networks that are initialized."""
         held = [
             (function, call)
-            for function in self.old.functions.get(at[0], ())
+            for function, call in self._spelled(at)
             if at[1] in self.networks.forwards(function)
-            for call in self.old.program.graph(function).calls
-            if spelled(call) == at[1]
         ]
         return bool(held) and all(
             self._ungiven.is_given(function, self._run(function, call)) for function, call in held
         )
 
+    def _spelled(self, at: Where) -> Iterator[tuple[Function, ast.Call]]:
+        """Yield the calls of the old text that are spelt in one way."""
+        for function in self.old.functions.get(at[0], ()):
+            for call in self.old.program.graph(function).calls:
+                if spelled(call) == at[1]:
+                    yield function, call
+
     def _around(self, native: Casting, casts: Casts, claims: Claims) -> _Around:
         return _Around(self, native, casts, claims)
 
-    def alone(self, name: Key, text: str, claims: Claims) -> bool:
+    def alone(self, at: Where, claims: Claims) -> bool:
         """Tell whether the calls of the old text that are spelt in one way run such networks alone, and no rule says so."""
-        held = [
-            (function, call)
-            for function in self.old.functions.get(name, ())
-            for call in self.old.program.graph(function).calls
-            if spelled(call) == text
-        ]
+        held = list(self._spelled(at))
         return bool(held) and all(
             self._ungiven.is_other(function, self._run(function, call))
-            and not self._is_noted(claims, (name, text), function, call)
+            and not self._is_noted(claims, at, function, call)
             for function, call in held
         )
 
@@ -150,9 +150,7 @@ class Others:
         if at not in self._known:
             self._known[at] = {
                 (function, call): self._is_other(function, call)
-                for function in self.old.functions.get(at[0], ())
-                for call in self.old.program.graph(function).calls
-                if spelled(call) == at[1]
+                for function, call in self._spelled(at)
                 if at[1] in self.networks.texts(function) or self._is_forward(function, call)
             }
         return self._known[at]
@@ -241,4 +239,4 @@ class _Around:
             return self.runs(function, call, seen)
         if inside not in (self.casts, Casts.UNKNOWN):
             return True
-        return self.others.alone(*where(function, call), self.claims)
+        return self.others.alone(where(function, call), self.claims)
