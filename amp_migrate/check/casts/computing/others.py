@@ -131,8 +131,16 @@ class Others:
         held = list(self._spelled(at))
         return bool(held) and all(
             self._ungiven.is_other(function, self._run(function, call))
+            and not self._takes_of_given(function, call)
             and not self._is_noted(claims, at, function, call)
             for function, call in held
+        )
+
+    def _takes_of_given(self, function: Function, call: ast.Call) -> bool:
+        """Tell whether a call computes with what a network gave that Apex may have been given, as a criterion does."""
+        return any(
+            not self._ungiven.is_other(held, self._run(held, made))
+            for held, made in self._behind(function, all_given(call))
         )
 
     def _is_noted(self, claims: Claims, at: Where, function: Function, call: ast.Call) -> bool:
@@ -174,16 +182,20 @@ class Others:
         return self._comes_of_others(function, [*func, *all_given(call)])
 
     def _comes_of_others(self, function: Function, given: Sequence[ast.expr]) -> bool:
-        project, losses = self.old.project, self.old.program.training.losses
-        behind = [
-            (held, made)
-            for each in given
-            for made in losses.calls(function, each, cast=True)
-            if self._is_forward(held := project.holder(made), made)
-        ]
+        behind = list(self._behind(function, given))
         return bool(behind) and all(
             self._ungiven.is_other(held, self._run(held, made)) for held, made in behind
         )
+
+    def _behind(
+        self, function: Function, given: Sequence[ast.expr]
+    ) -> Iterator[tuple[Function, ast.Call]]:
+        """Yield the forwards that gave what some expressions are computed of."""
+        project, losses = self.old.project, self.old.program.training.losses
+        for each in given:
+            for made in losses.calls(function, each, cast=True):
+                if self._is_forward(held := project.holder(made), made):
+                    yield held, made
 
     def _is_forward(self, function: Function, call: ast.Call) -> bool:
         if spelled(call) in self.networks.forwards(function):
