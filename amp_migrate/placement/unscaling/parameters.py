@@ -15,6 +15,8 @@ from amp_migrate.project.programs import beside
 from amp_migrate.project.rounds import graph_of, points_of, points_of_all
 from amp_migrate.training.origins.meant import in_turns, is_one_of_several
 
+_LISTS = (ast.List, ast.Tuple, ast.Dict, ast.ListComp, ast.GeneratorExp)
+
 
 def parameters_text(unit: Unit, site: Site) -> str:
     """Return the native text for a `master_params` site: ``model.parameters()`` where that is the same list."""
@@ -160,7 +162,7 @@ def _is_more(unit: Unit, site: Site, plain: ast.expr) -> bool:
 
 
 def shares_network(unit: Unit, site: Site, plain: ast.expr) -> bool:
-    """Tell whether the optimizer of a site has a part of the parameters of a network alone, and another one the rest."""
+    """Tell whether the optimizer of a site has a part of the parameters of a network alone, and another one the rest, or none."""
     objects, optimizer = unit.losses.objects, all_given(site.call)[0]
     owners, own = objects.owners(site.module, plain), objects.optimizers_of(site.module, optimizer)
     near = beside(unit.project, site.module.path)
@@ -170,7 +172,33 @@ def shares_network(unit: Unit, site: Site, plain: ast.expr) -> bool:
         if owners & (o.networks or set())
         and any(m.path in near for m in objects.made_in(o.number) or [site.module])
     }
-    if not own or training <= own:
+    alone = training <= own
+    wanted = unit.project.values.group(site.module, optimizer) if own else None
+    if not own or (alone and (wanted is None or not _are_chosen(unit, wanted))):
         return False
-    wanted = unit.project.values.group(site.module, optimizer)
     return wanted is None or _built_from(unit, wanted, any_order=True) not in owners
+
+
+def _are_chosen(unit: Unit, optimizer: int) -> bool:
+    """Tell whether a test in sight chooses the parameters that an optimizer is made with: others may get gradients, too."""
+    project, reached = unit.project, unit.losses.reached
+    made = [
+        (project.function_of(module, call), call.args[0])
+        for module, call in unit.losses.objects.results.of({optimizer})
+        if _is_constructor(call) and call.args
+    ]
+    for function, node in made:
+        for part in ast.walk(node):
+            if isinstance(part, ast.ListComp | ast.GeneratorExp):
+                if any(loop.ifs for loop in part.generators):
+                    return True
+            elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
+                held = (
+                    value for value in reached.of(function, part) if isinstance(value, ast.expr)
+                )
+                made += [
+                    (function, value)
+                    for value in held
+                    if isinstance(value, _LISTS) and (function, value) not in made
+                ]
+    return False
