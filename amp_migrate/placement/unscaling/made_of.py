@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from amp_migrate.facts.paths import path, same
@@ -179,6 +179,24 @@ class MadeOf:
             if isinstance(up, ast.Call) and up.func is not node and self._project.callees(up):
                 return False
         return True
+
+
+def leave_out(lists: Sequence[ast.ListComp | ast.GeneratorExp]) -> bool:
+    """Tell whether one of some lists of parameters is chosen by a test beside whether they get gradients, and none has the rest."""
+    return any(
+        _is_chosen(one)
+        and not any(
+            same(one.generators[0].iter, other.generators[0].iter) and _told_apart(one, other)
+            for other in lists
+        )
+        for one in lists
+    )
+
+
+def _is_chosen(chosen: ast.ListComp | ast.GeneratorExp) -> bool:
+    names = _named(chosen.generators[0].target)
+    tests = [test for loop in chosen.generators for test in loop.ifs]
+    return any(names is None or not _asks_grad(test, names[-1]) for test in tests)
 
 
 def _parameters_of(element: ast.expr) -> ast.expr | None:

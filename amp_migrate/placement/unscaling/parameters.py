@@ -10,7 +10,7 @@ from amp_migrate.facts.below import behind_docstring
 from amp_migrate.facts.paths import all_given, may_be_apart, path, same, stored, tail, walk
 from amp_migrate.facts.variables import put_in
 from amp_migrate.placement.finding.unit import Unit
-from amp_migrate.placement.unscaling.made_of import Frame, MadeOf
+from amp_migrate.placement.unscaling.made_of import Frame, MadeOf, leave_out
 from amp_migrate.project.programs import beside
 from amp_migrate.project.rounds import graph_of, points_of, points_of_all
 from amp_migrate.training.origins.meant import in_turns, is_one_of_several
@@ -187,18 +187,12 @@ def _are_chosen(unit: Unit, optimizer: int) -> bool:
         for module, call in unit.losses.objects.results.of({optimizer})
         if _is_constructor(call) and call.args
     ]
+    lists: list[ast.ListComp | ast.GeneratorExp] = []
     for function, node in made:
         for part in ast.walk(node):
             if isinstance(part, ast.ListComp | ast.GeneratorExp):
-                if any(loop.ifs for loop in part.generators):
-                    return True
+                lists.append(part)
             elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
-                held = (
-                    value for value in reached.of(function, part) if isinstance(value, ast.expr)
-                )
-                made += [
-                    (function, value)
-                    for value in held
-                    if isinstance(value, _LISTS) and (function, value) not in made
-                ]
-    return False
+                values = (v for v in reached.of(function, part) if isinstance(v, _LISTS))
+                made += [each for v in values if (each := (function, v)) not in made]
+    return leave_out(lists)
