@@ -110,3 +110,12 @@ def outcomes(node: ast.expr) -> Iterator[ast.expr]:
             yield from outcomes(arm)
     else:
         yield node.value if isinstance(node, ast.NamedExpr) else node
+
+
+def conjuncts(test: ast.expr) -> Iterator[ast.expr]:
+    """Yield what has come out true where a test has: the parts of an `and`, or the test itself."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        for part in test.values:
+            yield from conjuncts(part)
+    else:
+        yield test

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amp_migrate.facts.below import conjuncts
 from amp_migrate.facts.scopes import Scopes
 from amp_migrate.facts.tree import Tree
 
@@ -34,20 +35,12 @@ def _held(up: ast.AST, inner: ast.AST) -> Iterator[ast.expr]:
     if (isinstance(up, ast.If) and inner in up.body) or (
         isinstance(up, ast.IfExp) and inner is up.body
     ):
-        yield from _conjuncts(up.test)
+        yield from conjuncts(up.test)
     elif isinstance(up, ast.BoolOp) and isinstance(up.op, ast.And):
         for value in up.values:
             if value is inner:
                 return
-            yield from _conjuncts(value)
-
-
-def _conjuncts(test: ast.expr) -> Iterator[ast.expr]:
-    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-        for value in test.values:
-            yield from _conjuncts(value)
-    else:
-        yield test
+            yield from conjuncts(value)
 
 
 def _asked(scopes: Scopes, test: ast.expr) -> str | None:

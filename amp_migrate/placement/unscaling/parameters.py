@@ -172,9 +172,10 @@ def shares_network(unit: Unit, site: Site, plain: ast.expr) -> bool:
         if owners & (o.networks or set())
         and any(m.path in near for m in objects.made_in(o.number) or [site.module])
     }
-    alone = training <= own
-    wanted = unit.project.values.group(site.module, optimizer) if own else None
-    if not own or (alone and (wanted is None or not _are_chosen(unit, wanted))):
+    if not own:
+        return False
+    wanted = unit.project.values.group(site.module, optimizer)
+    if training <= own and (wanted is None or not _are_chosen(unit, wanted)):
         return False
     return wanted is None or _built_from(unit, wanted, any_order=True) not in owners
 

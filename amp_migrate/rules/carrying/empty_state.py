@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TypeGuard
 
 from amp_migrate.apex.sites import Kind, Site
+from amp_migrate.facts.below import conjuncts
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.condition import Condition
 from amp_migrate.flow.evaluate import evaluate
@@ -78,19 +79,10 @@ def _asked(site: Site) -> Iterator[ast.expr]:
     if not site.call.args:
         return
     for up, taken in site.module.tree.sides(site.node):
-        for test in _required(up.test) if taken else ():
+        for test in conjuncts(up.test) if taken else ():
             asked = test.left if _is_there(test) else test
             if _are_same(asked, site.call.args[0]):
                 yield test
-
-
-def _required(test: ast.expr) -> Iterator[ast.expr]:
-    """Yield what has come out true where a test has."""
-    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-        for part in test.values:
-            yield from _required(part)
-    else:
-        yield test
 
 
 def _is_there(test: ast.expr) -> TypeGuard[ast.Compare]:
