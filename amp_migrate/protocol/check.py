@@ -23,7 +23,8 @@ from amp_migrate.protocol.faults import Breach, Fault, Place
 from amp_migrate.protocol.gradients import GradientMachine, waits_unscaled
 from amp_migrate.protocol.machine import Machine
 from amp_migrate.protocol.placeholder import replaced, stale
-from amp_migrate.protocol.run.blind import Search, may_tell
+from amp_migrate.protocol.run.alike import Alike
+from amp_migrate.protocol.run.blind import Search, leading_to, may_tell
 from amp_migrate.protocol.run.memory import Memory
 from amp_migrate.protocol.run.runs import Breached
 from amp_migrate.protocol.run.solve import Run
@@ -182,15 +183,18 @@ def _gradients(
     }
 
     told: dict[int, dict[_Placed, Fault]] = {}
+    alike = Alike(machines.values())
 
     def run(number: int) -> dict[_Placed, Fault]:
         """Return what paths told apart show of one optimizer at the places that count."""
         if number not in told:
             places = (met[number][key].breached for key in counting & met[number].keys())
-            apart = search.told(
-                blind[number], machines[number], [b for each in places for b in each]
+            breached = [b for each in places for b in each]
+            asked = span, sought = leading_to(blind[number], breached)
+            apart = alike.of(
+                machines[number], asked, lambda m: search.apart(m, span, sought).faults()
             )
-            told[number] = {_key(fault): fault for fault in apart.faults()}
+            told[number] = {_key(fault): fault for fault in apart}
         return told[number]
 
     def may_show(number: int) -> bool:

@@ -100,6 +100,12 @@ def may_tell(event: Event) -> bool:
     return event.loss is not None and len(event.optimizers or ()) != 1
 
 
+def leading_to(anyhow: Run, breached: Collection[Breached]) -> tuple[Span, frozenset[Sought]]:
+    """Return from where a run along all ways at once came to some breaches, and what another one looks for that is to show them."""
+    span = anyhow.leading_to(b.key.function for b in breached)
+    return span, frozenset(b.sought for b in breached)
+
+
 class Search:
     """Looks for breaches in a program; what it has read of the program is kept for all machines, and so is their budget."""
 
@@ -120,8 +126,7 @@ class Search:
 
         It ends once it has shown all of them.
         """
-        span = anyhow.leading_to(b.key.function for b in breached)
-        return self.apart(machine, span, {b.sought for b in breached})
+        return self.apart(machine, *leading_to(anyhow, breached))
 
     def apart(self, machine: Machine, span: Span, sought: Collection[Sought] | None = None) -> Run:
         """Return a run that tells all paths apart, and ends once it has shown all breaches that are `sought`, if some are."""
