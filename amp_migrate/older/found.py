@@ -12,7 +12,8 @@ from amp_migrate.older.interface import FUSED, Interface
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.protocol.code.program import program_of
 from amp_migrate.rules.guards.kept import FP16_UTILS
-from amp_migrate.training.bindings import bases, bound_value
+from amp_migrate.training.bindings import bound_value
+from amp_migrate.training.gradients.handed_out import bases
 from amp_migrate.training.optimizers import Optimizer, Optimizers
 from amp_migrate.values.links.onward import Onward
 from amp_migrate.values.values import Values

@@ -18,9 +18,10 @@ from amp_migrate.protocol.code.programs import Programs
 from amp_migrate.protocol.faults import Breach, Fault
 from amp_migrate.protocol.machine import Moved, Unmoved
 from amp_migrate.protocol.run.blind import Search
-from amp_migrate.training.bindings import bases, bound_value, unpacked
+from amp_migrate.training.bindings import bound_value, unpacked
 from amp_migrate.training.contexts import around, scaling_calls
 from amp_migrate.training.events import Event, Kind
+from amp_migrate.training.gradients.handed_out import bases
 
 Named = Mapping[ast.AST, frozenset[int]]
 CLEARING = (Kind.ZERO_GRAD, Kind.MAKE, Kind.ABSENT)

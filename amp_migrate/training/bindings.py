@@ -10,7 +10,7 @@ from amp_migrate.facts.below import every, with_parts
 from amp_migrate.facts.paths import YIELDS, argument, arguments_of, is_super, tail, walk
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS, RUNS_FIRST, SHAPE_OF_GRADIENT
+from amp_migrate.training.beliefs import RUNS_FIRST
 
 _TESTS = (ast.BoolOp, ast.Compare, ast.UnaryOp, ast.Name, ast.Attribute, ast.Subscript)
 _INITIALIZE = frozenset({"apex.amp.initialize", "apex.amp.frontend.initialize"})
@@ -197,26 +197,6 @@ def _taker(module: Module, binding: ast.AST) -> ast.AST | None:
     return up
 
 
-def bases(module: Module, node: ast.AST, seen: set[ast.AST]) -> Iterator[ast.expr]:
-    """Yield what hands out parameters in an expression, or in what its names were assigned.
-
-    What is only asked of a parameter, as its device, hands out none.
-    """
-    for part in every(node):
-        if part in seen:
-            continue
-        seen.add(part)
-        if isinstance(part, ast.Attribute) and part.attr in SHAPE_OF_GRADIENT:
-            seen.update(every(part.value))
-            continue
-        if isinstance(part, ast.Attribute) and part.attr in HAND_OUT_PARAMETERS:
-            yield part.value
-        elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
-            for value in values_of(module, part):
-                if value not in seen:
-                    yield from bases(module, value, seen)
-
-
 def meant(project: Project, module: Module, func: ast.expr) -> str | None:
     """Return the dotted name of a function of a library, or the name of one that Python has built in."""
     name = project.external(module, func)
@@ -292,9 +272,3 @@ def is_one_variable(project: Project, name: str, one: Function, other: Function)
     found = project.lookup.seen_from(module, one.scope, name)
     same = found == project.lookup.seen_from(other.module, other.scope, name)
     return same and len(found) == 1 and isinstance(found[0], Module)
-
-
-def one_name(module: Module, node: ast.expr) -> str | None:
-    """Return the name of the one network that an expression takes parameters of; None for anything else."""
-    found = {base.id if isinstance(base, ast.Name) else None for base in bases(module, node, set())}
-    return found.pop() if len(found) == 1 else None

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from amp_migrate.facts.paths import all_given
 from amp_migrate.project import Module, Project
-from amp_migrate.training.bindings import bases
+from amp_migrate.training.gradients.handed_out import bases
 from amp_migrate.training.steppers import is_optimizer_class, makes_optimizer
 
 Groups = frozenset[int]

@@ -11,8 +11,8 @@ from amp_migrate.facts.paths import all_given, outward
 from amp_migrate.project import Module, Project
 from amp_migrate.project.relatives import in_class_of
 from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS, SCALER_CLASSES
-from amp_migrate.training.bindings import bases
 from amp_migrate.training.contexts import is_off, scaling_calls
+from amp_migrate.training.gradients.handed_out import bases
 from amp_migrate.training.named import Call, Groups, Makers, Optimizer, Results, Scaler, merged
 from amp_migrate.values.values import Near
 

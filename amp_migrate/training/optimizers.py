@@ -11,7 +11,8 @@ from amp_migrate.facts.closure import closure
 from amp_migrate.facts.paths import all_given, path
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.training.beliefs import HAND_OUT_PARAMETERS
-from amp_migrate.training.bindings import bases, values_of
+from amp_migrate.training.bindings import values_of
+from amp_migrate.training.gradients.handed_out import bases, is_kept
 from amp_migrate.training.objects import Objects
 from amp_migrate.training.steppers import is_optimizer_class
 
@@ -166,6 +167,7 @@ class Optimizers:
                 p.value
                 for p in parts
                 if isinstance(p, ast.Attribute) and p.attr in HAND_OUT_PARAMETERS
+                if not is_kept(module, p)
             ]
             for base in self._read_in(module, function, found) or self._read_in(
                 module, function, self._handed(module, parts)

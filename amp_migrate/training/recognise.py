@@ -9,11 +9,12 @@ from amp_migrate.facts.paths import all_given, is_super
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import RUNS_NO_FORWARD
-from amp_migrate.training.bindings import base_made, bases, one_name
+from amp_migrate.training.bindings import base_made
 from amp_migrate.training.events import Event, Kind, joined, sharing
 from amp_migrate.training.forwards.classes import holds_module
 from amp_migrate.training.forwards.sharing import Sharing
 from amp_migrate.training.gradients.changed import is_put, named
+from amp_migrate.training.gradients.handed_out import bases, one_name
 from amp_migrate.training.gradients.kept import KEEPING
 from amp_migrate.training.gradients.magnitude import scaled_by
 from amp_migrate.training.gradients.used import Gradients, absent, clips, takes_gradient

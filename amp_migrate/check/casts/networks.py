@@ -26,11 +26,11 @@ from amp_migrate.training.beliefs import (
     RUNS_FORWARD,
     RUNS_NO_FORWARD,
 )
-from amp_migrate.training.bindings import bases
 from amp_migrate.training.forwards.classes import run_given
 from amp_migrate.training.forwards.forwards import is_housekeeping
 from amp_migrate.training.forwards.holders import copied_by, holders
 from amp_migrate.training.forwards.indifferent import only_looks_up
+from amp_migrate.training.gradients.handed_out import bases
 from amp_migrate.training.initialized.on_cpu import runs_on_cpu
 from amp_migrate.training.types.compiled import is_compiled
 from amp_migrate.training.types.factors import factors

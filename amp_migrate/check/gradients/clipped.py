@@ -12,7 +12,8 @@ from amp_migrate.check.gradients.waiting import same_optimizers
 from amp_migrate.facts.paths import all_given, outward, path, root, tail, walk
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.protocol.calls.coming import handed_in
-from amp_migrate.training.bindings import bases, values_of
+from amp_migrate.training.bindings import values_of
+from amp_migrate.training.gradients.handed_out import bases
 from amp_migrate.training.named import Optimizer
 from amp_migrate.training.origins.meant import in_turns, is_one_of_several, is_one_optimizer
 from amp_migrate.values.objects import Instance, Made

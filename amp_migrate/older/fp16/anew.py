@@ -11,7 +11,7 @@ from amp_migrate.flow.cfg.points import Kind, Point
 from amp_migrate.older.found import Found
 from amp_migrate.project import Module
 from amp_migrate.project.rounds import graphs
-from amp_migrate.training.bindings import bases
+from amp_migrate.training.gradients.handed_out import bases
 
 
 def made_anew(found: Found, module: Module, node: ast.expr) -> bool:

@@ -18,8 +18,9 @@ from amp_migrate.plan.cannot import Cannot, place_of
 from amp_migrate.project import Function, Project
 from amp_migrate.project.reach import leading_to, reachable
 from amp_migrate.project.rounds import may_end, may_follow, may_start
-from amp_migrate.training.bindings import bases, bound_value, is_generator, returned, values_of
+from amp_migrate.training.bindings import bound_value, is_generator, returned, values_of
 from amp_migrate.training.forwards.forwards import Forward
+from amp_migrate.training.gradients.handed_out import bases
 from amp_migrate.training.steps import Backward, Step, takes_gradients
 
 _KEEP = ("requires_grad", "requires_grad_", "retain_grad")

@@ -13,7 +13,7 @@ from amp_migrate.flow import Kind, Point
 from amp_migrate.project import Function, Project
 from amp_migrate.project.once import once
 from amp_migrate.project.rounds import graph_of
-from amp_migrate.training.bindings import bases
+from amp_migrate.training.gradients.handed_out import bases
 from amp_migrate.training.origins.meant import held
 from amp_migrate.training.origins.reaching import reaching
 from amp_migrate.training.reads.named_methods import NamedMethods

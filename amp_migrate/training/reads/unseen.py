@@ -22,7 +22,7 @@ from amp_migrate.training.beliefs import (
     gives_tensor,
     reduces,
 )
-from amp_migrate.training.bindings import bases
+from amp_migrate.training.gradients.handed_out import bases
 from amp_migrate.training.objects import Objects
 from amp_migrate.training.origins.constants import is_collection
 from amp_migrate.training.origins.losses import Losses

@@ -10,7 +10,8 @@ from typing import NamedTuple
 from amp_migrate.facts.scopes import assigned
 from amp_migrate.project import Class, Function, Module, Project
 from amp_migrate.project.reach import of_new_objects
-from amp_migrate.training.bindings import bases, bound_value
+from amp_migrate.training.bindings import bound_value
+from amp_migrate.training.gradients.handed_out import bases
 from amp_migrate.training.gradients.used import hands_out
 from amp_migrate.training.named import Groups
 from amp_migrate.training.objects import Objects

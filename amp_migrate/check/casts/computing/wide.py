@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from amp_migrate.check.apex.disabling import States
 from amp_migrate.check.apex.initialized import ON, Initialized
+from amp_migrate.check.casts.callables import spelled
 from amp_migrate.check.casts.casting import Casting, Casts
 from amp_migrate.check.casts.computing.tested import is_only_tested
-from amp_migrate.check.casts.differing import UNCAST, differs, place, scales
+from amp_migrate.check.casts.differing import UNCAST, differs, place, scales, told_above
 from amp_migrate.check.casts.networks import Networks
 from amp_migrate.check.events.claims import Claims
 from amp_migrate.check.events.sides import Key, Side, key
@@ -49,6 +50,13 @@ class Wide:
                     told = claims.uncast(place(at, node))
                     wanted[at] = wanted.get(at, frozenset()) | (states if not told else {None})
         names = {name for name, _ in wanted}
+
+        def is_told(function: Function, call: ast.Call) -> bool:
+            old = (f for f in self.old.functions.get(key(function), ()))
+            spelt = [n for f in old for n in f.all_calls if spelled(n) == spelled(call)]
+            at = key(function), spelled(call)
+            return bool(spelt) and all(claims.uncast(place(at, n)) for n in spelt)
+
         for function in begun:
             if key(function) not in names or scales(self.new, function):
                 continue
@@ -58,7 +66,8 @@ class Wide:
                     off = wanted.get(at) == ON and native.at(function, point.node, begun[function])
                     tested = is_only_tested(function.module, point.node)
                     if off is Casts.OFF and not tested:
-                        yield differs(UNCAST, at, point.node)
+                        if not told_above(self.new.program, native, begun, function, is_told):
+                            yield differs(UNCAST, at, point.node)
 
     def _is_narrow(self, function: Function, node: ast.AST) -> bool:
         """Tell whether a node computes in fp32 of what a network gave."""
