@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.facts.paths import path
+from amp_migrate.facts.paths import is_attribute_of, path
+from amp_migrate.facts.scopes import assigned
 from amp_migrate.placement.making.climbing import reaches
 from amp_migrate.placement.making.creation import Creation
 from amp_migrate.placement.making.lacking import lacking
 from amp_migrate.plan.cannot import Cannot
-from amp_migrate.project import CallSite, Class, Function
+from amp_migrate.project import CallSite, Class, Function, Module
 from amp_migrate.project.order import common, dominates
 from amp_migrate.project.reach import reachable
 from amp_migrate.project.relatives import family
@@ -18,6 +19,7 @@ from amp_migrate.scaler.reach import in_reach
 from amp_migrate.scaler.reach.missing import refuse_missing
 from amp_migrate.training.bindings import bound_value
 from amp_migrate.training.forwards.classes import is_network_class
+from amp_migrate.training.origins.meant import held
 from amp_migrate.training.steps import children_of
 
 _AT_TIMES = (ast.BoolOp, ast.If, ast.IfExp, ast.Lambda, ast.Try)
@@ -68,7 +70,7 @@ def _is_made_off(home: Home, function: Function, node: ast.AST, creations: list[
     relatives = {relative for cls in home.keepers for relative in family(cls)}
     name = in_reach.held(home.project, relatives, function, node)
     if name is None or not name.isidentifier():
-        return False
+        return name is not None and _is_kept_beside(home, function, name, node, creations)
     kept = _is_there(home, function, name, node) and _keeps_always(home, function, name, creations)
     return kept or _is_made_on(home, function, name, node, creations, frozenset())
 
@@ -85,6 +87,38 @@ def _keeps_always(home: Home, function: Function, name: str, creations: list[Cre
     early = (_made_early(home, cls) or _off_at_first(cls, creations) for cls in classes)
     networks = bool(classes) and all(map(is_network_class, classes))
     return networks and classes <= keepers and all(early)
+
+
+def _is_kept_beside(
+    home: Home, function: Function, name: str, node: ast.AST, creations: list[Creation]
+) -> bool:
+    """Tell whether an attribute of a method's object is an object that has the scaler from its constructor on: ``self.trainer``."""
+    owner, _, attribute = name.rpartition(".")
+    if function.cls is None or owner != function.receiver:
+        return False
+    places = [
+        (method.module, part)
+        for cls in function.cls.mro()
+        for method in cls.methods.values()
+        for part in method.all_nodes
+        if isinstance(part, ast.Attribute) and part.attr == attribute
+        if is_attribute_of(method.receivers, part)
+    ]
+    classes = {cls for where, part in places for cls in in_reach.objects(home.project, where, part)}
+    begins = [m for cls in classes if (m := cls.method("__init__")) is not None]
+    if not classes or any(function in reachable(home.project, begin) for begin in begins):
+        return False
+    early = (_made_early(home, cls) or _off_at_first(cls, creations) for cls in classes)
+    asks = any(_is_method_of(home, name, part) for part in ast.walk(node))
+    return all(early) and not asks and all(_is_object(home, *each) for each in places)
+
+
+def _is_object(home: Home, module: Module, node: ast.Attribute) -> bool:
+    """Tell whether what an attribute is set to is made by a class wherever it comes from, and never None."""
+    value = node if isinstance(node.ctx, ast.Load) else assigned(module.tree, node)
+    found = list(held(home.project, module, value)) if value is not None else []
+    constructed = home.project.constructed
+    return bool(found) and all(isinstance(v, ast.Call) and constructed(v) for v in found)
 
 
 def _is_there(home: Home, function: Function, name: str, node: ast.AST) -> bool:

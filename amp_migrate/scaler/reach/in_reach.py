@@ -39,7 +39,7 @@ def held(project: Project, keepers: set[Class], function: Function, at: ast.AST)
         return None
     bases = {base for keeper in keepers for base in keeper.mro()}
     functions = [function]
-    if function.cls is not None and function.receiver is not None:
+    if function.cls is not None and function.receiver is not None and not function.is_class:
         functions += [m for cls in function.cls.mro() for m in cls.methods.values()]
     for i, method in enumerate(functions):
         module = method.module
