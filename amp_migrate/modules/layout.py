@@ -106,11 +106,18 @@ class Layout:
     def _searched(self, importer: str, parts: Sequence[str]) -> str | Folder | None:
         for base in self._search_folders(importer, parts[0]):
             entry = self.entry(base, parts)
-            # A folder without __init__.py never hides an installed package.
-            hidden = isinstance(entry, Folder) and parts[0] in INSTALLED
+            # A folder without __init__.py never hides an installed package, one that is installed from it among them.
+            hidden = isinstance(entry, Folder) and (
+                parts[0] in INSTALLED or self._is_distribution(base, parts[0])
+            )
             if entry is not None and not hidden and self._may_read(importer, base, entry, parts):
                 return entry
         return None
+
+    def _is_distribution(self, base: str, name: str) -> bool:
+        """Tell whether a folder holds the package that is installed from it by the same name: ``kit/kit/__init__.py``."""
+        folder = posixpath.join(base, name)
+        return not self._has_init(folder) and self._has_init(posixpath.join(folder, name))
 
     def found_from(self, importer: str, dotted: str) -> str | None:
         """Return the folder that ``import dotted`` in `importer` finds its file or folder in; None if it is not here."""
