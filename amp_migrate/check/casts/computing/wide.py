@@ -66,7 +66,9 @@ class Wide:
                     off = wanted.get(at) == ON and native.at(function, point.node, begun[function])
                     tested = is_only_tested(function.module, point.node)
                     if off is Casts.OFF and not tested:
-                        if not told_above(self.new.program, native, begun, function, is_told):
+                        own = native.here(function, point.node) is not None
+                        ways = self.new.program, native, begun, function
+                        if own or not told_above(*ways, is_told):
                             yield differs(UNCAST, at, point.node)
 
     def _is_narrow(self, function: Function, node: ast.AST) -> bool:
