@@ -282,13 +282,13 @@ class Tree:
         at = place[:2]
         for part in sorted(texts or {}, key=self.span):
             span = self.span(part)
-            parts += [self._between(at, span[:2]), (texts or {})[part]]
+            parts += [self.between(at, span[:2]), (texts or {})[part]]
             at = span[2:]
-        first, *rest = "".join([*parts, self._between(at, place[2:])]).split("\n")
+        first, *rest = "".join([*parts, self.between(at, place[2:])]).split("\n")
         margin = self.margin(self.statement(node))
         return "\n".join([first, *(line.removeprefix(margin) for line in rest)])
 
-    def _between(self, start: tuple[int, int], end: tuple[int, int]) -> str:
+    def between(self, start: tuple[int, int], end: tuple[int, int]) -> str:
         """Return the text between two places (line from 1, column from 0)."""
         lines = self.lines[start[0] - 1 : end[0]]
         lines[-1] = lines[-1][: end[1]]

@@ -19,7 +19,7 @@ _O1 = ast.Constant("O1")
 
 
 def cast_by(sheet: Sheet, call: ast.Call, handles: Groups, found: Found) -> list[str]:
-    """Return the networks that run behind a call of `amp.init`, by name, where nothing trains. Raises `Unwritable`."""
+    """Return the networks that run behind a call of `amp.init`, by name, where nothing trains; none where they are made later. Raises `Unwritable`."""
     module, project = sheet.module, found.project
     function = project.function_of(module, call)
     if _is_read(found, handles) or may_train(project, function):
@@ -31,14 +31,7 @@ def cast_by(sheet: Sheet, call: ast.Call, handles: Groups, found: Found) -> list
         )
     statement = module.tree.statement(call)
     networks = list(dict.fromkeys(_networks(found, module, function, statement)))
-    if not networks:
-        raise Unwritable(
-            module,
-            call,
-            "which network runs behind this is not known, as none has a name here yet",
-            "call amp.init behind what makes the network, then run again",
-        )
-    if not sheet.tree.stands_alone(statement):
+    if networks and not sheet.tree.stands_alone(statement):
         raise Unwritable(module, statement, "the statement shares its lines with others", ALONE)
     return networks
 

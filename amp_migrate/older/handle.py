@@ -10,6 +10,7 @@ from amp_migrate.facts.paths import path, root, tail
 from amp_migrate.facts.stand_ins import ALIAS
 from amp_migrate.older.alone import cast_by, casts_again
 from amp_migrate.older.found import Found, Groups
+from amp_migrate.older.made_behind import initialize_where_made
 from amp_migrate.older.sheet import Sheet, Sheets, lines_of
 from amp_migrate.older.words import HANDLE, Words
 from amp_migrate.older.wraps import Wrap, initialized, named, networks_of
@@ -83,6 +84,9 @@ def _alone(handle: Handle, found: Found, enabled: ast.expr | None) -> None:
         sheet.drop(sheet.tree.statement(handle.call))
         return
     networks = cast_by(sheet, handle.call, handle.handles, found)
+    if not networks:
+        initialize_where_made(sheet, handle.call, enabled, found)
+        return
     more = f"enabled={sheet.text(enabled)}, " if enabled is not None else ""
     target = ", ".join(networks)
     given = target if len(networks) == 1 else f"[{target}]"

@@ -28,7 +28,7 @@ class Sheet:
         return self.module.tree
 
     def put(self, node: ast.expr | ast.stmt, text: str) -> None:
-        """Put a text of one line in place of a node."""
+        """Put a text in place of a node: of one line, or around that of the node as it stands."""
         self.texts[node] = text
 
     def drop(self, statement: ast.stmt) -> None:
@@ -73,7 +73,8 @@ class Sheet:
                 lines[span.line - 1][: span.column],
                 lines[span.end_line - 1][span.end_column :],
             )
-            text = _over(whole[node], span.end_line - span.line)
+            own = whole[node].count("\n")  # of what it is part of, as that stands
+            text = _over(whole[node], span.end_line - span.line - own)
             lines[span.line - 1 : span.end_line] = f"{head}{text}{rest}".split("\n")
         found = Tree(self.tree.path, "\n".join(lines))
         found.older = Older(tuple(self.said), written=True)

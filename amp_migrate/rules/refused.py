@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from amp_migrate.apex.sites import Kind
+from amp_migrate.apex.sites import AMP_CALLS, Kind
 from amp_migrate.placement.finding.internals import by_hand
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.plan.cannot import Cannot, OutOfReach, spoken
@@ -19,6 +19,10 @@ def refuse_unknown(unit: Unit) -> None:
             f"{site.name} is private to Apex, and native AMP has nothing like it",
             by_hand(site),
         )
+        called = site.name.removeprefix("apex.amp.")
+        if called in AMP_CALLS:
+            message = f"amp.{called} is used as a value here, and native AMP has no function that does its work"
+            advice = f"call amp.{called} where it is to run, and write the names of its parameters where only those are asked for, then run again"
         if kept is not None:
             why = kept.seen_from(site.module.path, site.span.line)
             message = f"{site.name} stays, with all of its training: {why}"

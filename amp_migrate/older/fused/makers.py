@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from amp_migrate.flow import Graphs, Kind, leads
@@ -31,7 +31,7 @@ def fused(training: Fp16, found: Found) -> list[tuple[Fp16, list[Made]]]:
             fused_adam = found.fused_name(module, call.func) == "FusedAdam"
             (own if fused_adam else others).append((module, call))
         if not own:
-            raise _not_fused(wrap, others[0] if others else None, found)
+            raise _not_fused(wrap, next(_last_made(wrap, others, found), None), found)
         for other in others:
             _refuse_wrapped(wrap, other, own, found)
         part = replace(training, wraps=[wrap], groups=found.group(wrap.module, wrap.call))
@@ -96,6 +96,19 @@ def _makers(training: Fp16, module: Module, node: ast.expr, found: Found) -> lis
     return [(at, call) for at, call in result if call not in wraps]
 
 
+def _last_made(wrap: Wrap, made: list[Made], found: Found) -> Iterator[Made]:
+    """Yield the calls that may have made what is wrapped, those in its function that no other follows first."""
+    function = found.project.function_of(wrap.module, wrap.call)
+    graph = Graphs().of(function.scope)
+    points = {call: [*graph.at(call, Kind.CALL)] for _, call in made}
+    order, ends = feasible(found, graph), graph.at(wrap.call, Kind.CALL)
+    for each in made:
+        others = [p for call, at in points.items() if call is not each[1] for p in at]
+        if points[each[1]] and leads(order, points[each[1]], ends, others):
+            yield each
+    yield from made
+
+
 def _refuse_wrapped(wrap: Wrap, other: Made, own: list[Made], found: Found) -> None:
     """Refuse an optimizer of another class that may be the one that is wrapped."""
     function = found.project.function_of(wrap.module, wrap.call)
@@ -112,7 +125,7 @@ def _refuse_wrapped(wrap: Wrap, other: Made, own: list[Made], found: Found) -> N
 
 def _not_fused(wrap: Wrap, other: Made | None, found: Found) -> Unwritable:
     name = "an optimizer that is not seen here"
-    why = "how anything but FusedAdam steps with scaled gradients of fp16 weights is not known"
+    why = "how anything but the FusedAdam of Apex steps with scaled gradients of fp16 weights is not known"
     if other is not None:
         module, call = other
         name = ast.unparse(call.func)

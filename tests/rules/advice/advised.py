@@ -1180,6 +1180,41 @@ ADVISED = (
         ),
     ),
     Advised(
+        "older/left_fused_of_the_project",
+        "make a FusedAdam of apex.optimizers in the function that wraps it",
+        (
+            ("import FP16_Optimizer", "import FP16_Optimizer, FusedAdam"),
+            ("class FusedAdam(", "class OwnAdam("),
+        ),
+    ),
+    Advised(
+        "older/left_handle_before_an_unknown_network",
+        "call amp.init behind what makes the network",
+        (
+            (
+                "    amp.init(enabled=True)\n    net = load(name)\n",
+                "    net = load(name)\n    amp.init(enabled=True)\n",
+            ),
+        ),
+    ),
+    Advised(
+        "older/left_handle_by_a_flag_set_behind",
+        "call amp.init behind what makes the network",
+        (
+            ("    if options.half:\n        amp.init()\n", ""),
+            ("eval()\n", "eval()\n    if options.half:\n        amp.init()\n"),
+        ),
+    ),
+    Advised(
+        "refused/initialize_as_a_value",
+        "call amp.initialize where it is to run",
+        (
+            ("started(start, model, rate)", "started(model, rate)"),
+            ("return start(", "return amp.initialize("),
+            ("started(amp.initialize, model, 0.1)", "started(model, 0.1)"),
+        ),
+    ),
+    Advised(
         "older/left_fused_flag_elsewhere",
         "ask `if args.fp16:` of one flag where FP16_Optimizer is called",
         (
