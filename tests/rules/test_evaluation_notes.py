@@ -375,3 +375,29 @@ def test_what_was_fp32_before_and_still_is_goes_without_a_word(name: str, told: 
     result = migrate(sources, Settings(api="torch.cuda.amp"))
     notes = [f for f in result.plan.findings() if f.status is Status.NOTE]
     assert [f.code for f in notes if f.code in ("AMP107", "AMP123")] == told
+
+
+_HALVED = {
+    "nothing": ("self.speller(letters)", None),
+    "an output": ("self.speller(letters).half()", "self.speller(letters).half()"),
+    "an input of another name": (
+        "self.speller.next(kept)",
+        "kept",
+    ),
+}
+
+
+@pytest.mark.parametrize(("scores", "named"), _HALVED.values(), ids=_HALVED)
+def test_what_a_program_makes_fp16_itself_is_named_where_nothing_casts(
+    scores: str, named: str | None
+) -> None:
+    """Layers in fp32 raise for it, where those that Apex cast took it."""
+    folder = FIXTURES / "evaluate/spelt_where_the_flag_is_not_known/before"
+    files = {path.name: path.read_text() for path in sorted(folder.glob("*.py"))}
+    kept = "        kept = self.speller.letters(letters).half()\n        with torch.no_grad():\n"
+    files["judge.py"] = files["judge.py"].replace("        with torch.no_grad():\n", kept)
+    files["judge.py"] = files["judge.py"].replace("self.speller(letters)", scores)
+    sources = [Source.from_bytes(name, text.encode()) for name, text in files.items()]
+    result = migrate(sources, Settings())
+    notes = [f.message for f in result.plan.findings() if "runs in fp32 now" in f.message]
+    assert any(f"`{named}` is fp16 there" in note for note in notes) == (named is not None)

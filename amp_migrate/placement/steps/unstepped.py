@@ -118,7 +118,7 @@ def _unstepped(unit: Unit, backward: Backward) -> Cannot:
         advice = f"give amp-migrate the files that do, or delete {spoken(function)} where nothing does, then run again"
     elif behind:
         message += f"; only `{behind}` follows, and what it steps is not in them"
-        advice = f"call step() on the optimizer itself instead of `{behind}`, then run again"
+        advice = f"give amp-migrate the file that says what `{behind}` does as well; where it only steps, call step() on the optimizer itself instead of `{behind}`, then run again"
     return Cannot("AMP905", *backward.at, message, advice)
 
 

@@ -26,7 +26,7 @@ def compared(context: Context, rule: Rule) -> Iterator[Decision]:
             sides = list(_sides(context.unit.project, module, node))
             function = context.unit.project.function_of(module, node)
             for one, other in (sides, sides[::-1]) if len(sides) == 2 else ():
-                if _is_weight(one) and _is_halved(context, function, other):
+                if _is_weight(one) and is_halved(context, function, other):
                     where, _ = levels(context, sites)
                     text = module.tree.segment(one)
                     message = f"{where}, `{text}` was fp16, as what it is compared with; it stays fp32 now, and is equal no more where fp16 rounds it"
@@ -53,20 +53,20 @@ def _is_weight(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and node.attr in WEIGHTS
 
 
-def _is_halved(context: Context, function: Function, node: ast.expr) -> bool:
+def is_halved(context: Context, function: Function, node: ast.expr) -> bool:
     """Tell whether the program makes something fp16, there or where a variable or an attribute is bound."""
-    if _halves(context.unit.project, function.module, node):
+    if halves(context.unit.project, function.module, node):
         return True
     if not isinstance(node, ast.Name | ast.Attribute):
         return False
     origins = program_of(context.unit.project).training.losses.bound(function, node)
     return any(
-        isinstance(o.node, ast.expr) and _halves(context.unit.project, o.function.module, o.node)
+        isinstance(o.node, ast.expr) and halves(context.unit.project, o.function.module, o.node)
         for o in origins
     )
 
 
-def _halves(project: Project, module: Module, node: ast.expr) -> bool:
+def halves(project: Project, module: Module, node: ast.expr) -> bool:
     """Tell whether an expression is ``x.half()`` or ``x.to(torch.float16)``."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
