@@ -23,6 +23,7 @@ from amp_migrate.training.forwards.classes import holds_module, makes_module, ru
 from amp_migrate.training.forwards.indifferent import Indifferent, only_looks_up
 from amp_migrate.training.forwards.known_losses import is_loss, is_loss_class, known_losses
 from amp_migrate.training.forwards.later import runs_later
+from amp_migrate.training.gradients.handed_out import is_kept
 from amp_migrate.training.steps import takes_gradients
 
 EVIDENCE = frozenset(
@@ -74,9 +75,8 @@ class Forwards:
             self._networks.add(group)
 
     def _mark_evidence(self, module: Module, node: ast.Attribute) -> None:
-        if node.attr in ("zero_grad", "state_dict"):
-            return
-        self._mark(module, node.value)
+        if node.attr not in ("zero_grad", "state_dict") and not is_kept(module, node):
+            self._mark(module, node.value)
 
     def is_network(self, module: Module, node: ast.expr) -> bool:
         """Tell whether an expression is a network, by use, by class or by name."""
