@@ -168,15 +168,16 @@ def _refuse_uncast(context: Context, site: Site, cast: list[Part], seen: list[Re
     if not runs_in(context.unit, site, cast):
         model = site.module.tree.segment(context.unit.options[site].arguments["models"])
         message = f"no forward pass of `{model}` is found in the files given that could be put under autocast"
+        spelt = context.spelling.autocast()
         for region in (r for r in seen if runs_in(context.unit, site, parts_of([r]))):
-            where = place_of(region.module, region.first)
+            where, spelt = place_of(region.module, region.first), context.spelling.autocast("...")
             message = f"whether AMP is on is decided here, and nothing tells it again where `{model}` runs ({where})"
             break
         raise Cannot(
             "AMP904",
             *site.at,
             message,
-            f"delete this call, and put the forward pass of {model} under `with {context.spelling.autocast()}:`",
+            f"delete this call, and put the forward pass of {model} under `with {spelt}:`",
         )
 
 

@@ -1489,7 +1489,7 @@ ADVISED = (
     ),
     Advised(
         "refused/network_loaded_at_the_first_call",
-        "delete this call, and put the forward pass of _vocoder under `with torch.cuda.amp.autocast():`",
+        "delete this call, and put the forward pass of _vocoder under `with torch.cuda.amp.autocast(enabled=...):`",
         (
             (
                 "        if half:\n            from apex import amp\n\n"
