@@ -66,9 +66,7 @@ def _freezes_all(stmt: ast.For | ast.Expr, name: str) -> bool:
     if isinstance(first, ast.Expr):
         return _is_off(first.value)
     return (
-        isinstance(first, ast.Assign)
-        and all(map(_freezes, first.targets))
-        and is_false(first.value)
+        isinstance(first, ast.Assign) and all(map(freezes, first.targets)) and is_false(first.value)
     )
 
 
@@ -76,7 +74,7 @@ def _is_off(node: ast.expr) -> TypeGuard[ast.Call]:
     """Tell whether an expression is ``requires_grad_(False)`` of something."""
     return (
         isinstance(node, ast.Call)
-        and _freezes(node)
+        and freezes(node)
         and len(node.args) == 1
         and is_false(node.args[0])
     )
@@ -98,7 +96,7 @@ def _lets_go(
 
 
 def _may_let_go(project: Project, module: Module, node: ast.AST, name: str) -> bool:
-    if _freezes(node):
+    if freezes(node):
         return not (isinstance(node, ast.Call) and _is_off(node))
     if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
         bound = path(node) or ""
@@ -122,13 +120,14 @@ def _freezes_part(tree: Tree, loop: ast.For, name: str) -> bool:
     owner = path(call.func.value)
     if owner is None or call.func.attr not in LIST_PARAMETERS:
         return False
-    settings = [node for stmt in loop.body for node in ast.walk(stmt) if _freezes(node)]
+    settings = [node for stmt in loop.body for node in ast.walk(stmt) if freezes(node)]
     if owner in (name, f"{name}.module"):
         return any(tree.parent(tree.statement(node)) is not loop for node in settings)
     return owner.startswith(f"{name}.") and bool(settings)
 
 
-def _freezes(node: ast.AST) -> bool:
+def freezes(node: ast.AST) -> bool:
+    """Tell whether a node says of parameters whether they require gradients."""
     if isinstance(node, ast.Call):
         return isinstance(node.func, ast.Attribute) and node.func.attr == "requires_grad_"
     if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):

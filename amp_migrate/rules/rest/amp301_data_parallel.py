@@ -24,7 +24,8 @@ Faithful. torch divides gradients before it sums them, Apex afterwards: for worl
 bits may differ (`gradient_predivide_factor` only moved that division, and goes). `gradient_average=False` and
 `allreduce_communicators` change the gradients themselves and are left. Where some parameters get no gradient in a
 step, which Apex allowed (an encoder's pooler that nothing uses), torch raises an error and asks for
-`find_unused_parameters=True`; that is written where the function freezes parameters after wrapping the network. A network that is frozen whole before it is wrapped is left, as torch raises for it.
+`find_unused_parameters=True`; that is written where the program freezes a part of the network after wrapping it, and where a pass with a backward
+says that the forward leaves out a part with weights (`model(x, with_boxes=False)`). A network that is frozen whole before it is wrapped is left, as torch raises for it.
 """
 
 from __future__ import annotations
@@ -33,15 +34,15 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Site
-from amp_migrate.placement.backwards.freezing import frozen_later
 from amp_migrate.plan.model import Decision, ReplaceExpression, Status
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
 from amp_migrate.rules.rest.found.calls import arguments, call_of, call_text, is_constant
 from amp_migrate.rules.rest.found.chosen import Chosen, chosen, defaults
 from amp_migrate.rules.rest.found.derived import constructions, derived
-from amp_migrate.rules.rest.found.device import allows_unused, frozen
+from amp_migrate.rules.rest.found.device import frozen
 from amp_migrate.rules.rest.found.reduced import switched
 from amp_migrate.rules.rest.found.type_names import doubled, only_names_type
+from amp_migrate.rules.rest.found.unused import ADD, RAISES, noted, without_gradient
 from amp_migrate.rules.rest.found.uses import (
     ORDER,
     Native,
@@ -88,8 +89,6 @@ _TYPE = (
     "write torch.nn.parallel.DistributedDataParallel here where it only names the type; where it is called, see "
     "`amp-migrate explain AMP301` for its arguments"
 )
-_RAISES = "torch raises where a parameter gets no gradient in a step, which Apex allowed"
-_UNUSED = "if some parameters get no gradient in a step, add find_unused_parameters=True"
 
 
 def decide_file(context: FileContext) -> Iterator[Decision]:
@@ -236,7 +235,7 @@ def _chosen(site: Site, choice: Chosen, spelled: Spelled) -> Iterator[Decision]:
     message = "becomes torch's DistributedDataParallel, which is chosen either way"
     yield decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
     if call is not None:
-        yield decision(RULE, Status.NOTE, site.module, call, _RAISES, advice=_UNUSED)
+        yield decision(RULE, Status.NOTE, site.module, call, RAISES, advice=ADD)
 
 
 def _made(context: FileContext, site: Site) -> Iterator[Decision]:
@@ -265,16 +264,9 @@ def _called(
             "gradient_predivide_factor is dropped: torch divides by the number of processes first"
         )
         yield decision(RULE, Status.NOTE, site.module, call, note)
-    if "find_unused_parameters" in given or allows_unused(context.project, site.module, call):
-        return
-    if frozen_later(context.project, site.module, call):
-        note = "parameters are frozen after this: find_unused_parameters=True lets torch go on without them, as Apex did"
-        yield decision(RULE, Status.NOTE, site.module, call, note)
-        return
-    delayed = not is_constant(given.get("delay_allreduce"), False)
-    note = "delay_allreduce is dropped: torch reduces while the backward pass runs"
-    note = note if delayed else _RAISES
-    yield decision(RULE, Status.NOTE, site.module, call, note, advice=_UNUSED)
+    if "find_unused_parameters" not in given:
+        delays = not is_constant(given.get("delay_allreduce"), False)
+        yield from noted(RULE, context, site.module, call, delays)
 
 
 def _renamed(site: Site, spelled: Spelled) -> list[ReplaceExpression]:
@@ -294,6 +286,6 @@ def _written(
         yield f"{name}={segment(value)}"
     if not own:
         yield from defaults(context, site, call, TORCH)
-    where = (context.project, site.module, call)
-    if "find_unused_parameters" not in own and (frozen_later(*where) or allows_unused(*where)):
-        yield "find_unused_parameters=True"
+    if "find_unused_parameters" not in own:
+        if without_gradient(context.project, site.module, call) is not None:
+            yield "find_unused_parameters=True"
