@@ -38,15 +38,17 @@ def naming_apex(paths: Iterable[str], settings: Settings) -> Iterator[tuple[str,
     return ((name, data) for name, data in every(paths, settings) if b"apex" in data.lower())
 
 
-def every(paths: Iterable[str], settings: Settings) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and the bytes of every such file below the folders of `paths`."""
+def every(
+    paths: Iterable[str], settings: Settings, more: tuple[str, ...] = ()
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and the bytes of every such file below the folders of `paths`, and of those with names in `more`."""
     own = (*(settings.exclude or ()), *settings.extend_exclude)
     names = DEFAULT_EXCLUDES if settings.exclude is None else frozenset[str]()
     patterns = Patterns(os.path.abspath(settings.root), own) if own else None
     rules = IgnoreRules(names, patterns)
     seen: set[str] = set()
     for path in sorted({os.path.abspath(path) for path in paths}):
-        for file in _below(path, rules.above(path)) if os.path.isdir(path) else ():
+        for file in _below(path, rules.above(path), (*_ALL, *more)) if os.path.isdir(path) else ():
             if file not in seen:
                 seen.add(file)
                 yield shown(file), _read(file)
@@ -62,7 +64,7 @@ def _read(file: str) -> bytes:
     return data if len(data) <= _LARGEST else b""
 
 
-def _below(folder: str, rules: IgnoreRules) -> Iterator[str]:
+def _below(folder: str, rules: IgnoreRules, names: tuple[str, ...]) -> Iterator[str]:
     try:
         entries, rules = listed(folder, rules)
     except OSError:
@@ -70,6 +72,6 @@ def _below(folder: str, rules: IgnoreRules) -> Iterator[str]:
     for entry in entries:
         if entry.is_dir(follow_symlinks=False):
             if not rules.skip_folder(entry.path):
-                yield from _below(entry.path, rules.inside(entry.path))
-        elif is_one(entry.path, _ALL) and entry.is_file() and not rules.skip_file(entry.path):
+                yield from _below(entry.path, rules.inside(entry.path), names)
+        elif is_one(entry.path, names) and entry.is_file() and not rules.skip_file(entry.path):
             yield entry.path

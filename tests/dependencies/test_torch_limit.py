@@ -25,6 +25,11 @@ KEPT = [
     ("pyproject.toml", 'dependencies = ["torch>=1.0,<1.5"]', "`torch>=1.0,<1.5`"),
     ("pyproject.toml", 'torch = "1.4.0"', '`torch = "1.4.0"`'),
     ("Dockerfile", "FROM pytorch/pytorch:1.4-cuda10.1-cudnn7-devel", "torch 1.4"),
+    ("Dockerfile", "FROM nvcr.io/nvidia/pytorch:19.10-py3", "the torch of 19.10"),
+    ("tools/make_conda.py", 'PINNED = {"torch": "pytorch==1.4.0"}', "`pytorch==1.4.0`"),
+    ("README.md", "Tested with PyTorch 1.3 and 8 GPUs", "`PyTorch 1.3`"),
+    ("README.md", "conda install pytorch=1.1.0 cudatoolkit=9.0", "`pytorch=1.1.0`"),
+    ("INSTALL.md", "* torch (1.5.1)", "`torch 1.5.1`"),
     ("install.sh", "pip install torch==1.5.0 torchvision==0.6.0", "`torch==1.5.0`"),
 ]
 ADMITTED = [
@@ -46,6 +51,10 @@ ADMITTED = [
     ("pyproject.toml", 'torch = "^1.4"'),
     ("Dockerfile", "FROM pytorch/pytorch:1.13.1-cuda11.6-cudnn8-runtime"),
     ("Dockerfile", "FROM nvcr.io/nvidia/pytorch:20.12-py3"),
+    ("README.md", "PyTorch 1.3 or, from our second version on, PyTorch 1.8"),
+    ("README.md", "PyTorch >= 1.3"),
+    ("README.md", "see pytorch-lightning 0.9 and torchvision 0.5"),
+    ("docs/history.md", "PyTorch 1.3"),
 ]
 
 
@@ -82,6 +91,12 @@ def test_what_admits_torch_without_native_amp_beside_others(text: str, said: lis
     assert [limit.said for limit in admitting(source, (1, 6))] == said
 
 
+def test_a_text_that_asks_for_a_first_version_admits_it() -> None:
+    source = Source.from_bytes("README.md", b"Needs PyTorch >= 1.0.0, or 1.2+ for teams")
+
+    assert [limit.said for limit in admitting(source, (1, 6))] == ["`PyTorch >= 1.0.0`"]
+
+
 @pytest.mark.parametrize(("name", "text"), ADMITTED)
 def test_what_admits_it_is_not(name: str, text: str) -> None:
     assert not list(limits(Source.from_bytes(name, text.encode()), (1, 6)))
@@ -111,3 +126,20 @@ def test_nothing_is_noted_where_nothing_is_written(folder: Path) -> None:
     (folder / "train.py").write_text(APEX_PROGRAM)
     assert list(_noted()) == [("requirements.txt", 1)]
     assert _noted("--ignore", "AMP310") == {}
+
+
+def test_replicas_need_the_torch_that_casts_in_them(folder: Path) -> None:
+    (folder / "requirements.txt").write_text("torch==1.6.0\n")
+    (folder / "train.py").write_text(APEX_PROGRAM)
+    assert _noted("--api", "torch.cuda.amp") == {}
+
+    (folder / "train.py").write_text(APEX_PROGRAM + "\nreplicas = torch.nn.DataParallel\n")
+    assert _noted("--api", "torch.cuda.amp") == {}
+
+    (folder / "train.py").write_text(APEX_PROGRAM + "\ntorch.nn.DataParallel(torch.nn.Module())\n")
+    assert _noted("--api", "torch.cuda.amp") == {
+        (
+            "requirements.txt",
+            1,
+        ): "`torch==1.6.0` has no autocast in the replicas of DataParallel, where it comes from torch 1.7 on"
+    }

@@ -19,6 +19,8 @@ Writes `torch.nn.SyncBatchNorm`, `torch.nn.SyncBatchNorm.convert_sync_batchnorm`
 Faithful for models that are converted before their optimizer is made. Apex made new parameters, which an earlier
 optimizer did not hold and which were trained though they had been frozen; torch keeps the parameters, frozen or not,
 and the mode of the model. `channel_last` and `fuse_relu` have no counterpart and are left.
+Before torch 1.12, the layer raises without a process group, as under `torch.nn.DataParallel`, and before 1.9 there is no
+`new_subgroups`: notes say so.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from amp_migrate.plan.model import Decision, ReplaceExpression, Status
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
 from amp_migrate.rules.rest.found.calls import arguments, call_of, call_text, is_constant
 from amp_migrate.rules.rest.found.derived import constructions, derived
+from amp_migrate.rules.rest.found.process_groups import new_in_torch, without_group
 from amp_migrate.rules.rest.found.type_names import only_names_type
 from amp_migrate.rules.rest.found.uses import (
     ORDER,
@@ -79,9 +82,12 @@ def decide_file(context: FileContext) -> Iterator[Decision]:
     for sites in groups.values():
         yield from _layers(context, sites)
     for site in uses(context, "apex.parallel.convert_syncbn_model"):
-        yield _conversion(site)
+        made = _conversion(site)
+        yield made
+        if made.finding.status is Status.MIGRATED:
+            yield from without_group(RULE, context, site)
     for site in uses(context, "apex.parallel.create_syncbn_process_group"):
-        yield _group(site)
+        yield from _grouped(context, site)
 
 
 def _left(site: Site, message: str, advice: str) -> Decision:
@@ -215,32 +221,34 @@ def _conversion(site: Site) -> Decision:
     return decision(RULE, Status.MIGRATED, site.module, site.node, message, edits)
 
 
-def _group(site: Site) -> Decision:
+def _grouped(context: FileContext, site: Site) -> Iterator[Decision]:
     call = call_of(site)
     tree = site.module.tree
     given = arguments(call, ("group_size",)) if call is not None else None
     size = (given or {}).get("group_size")
     if call is None or size is None:
-        return _left(
+        yield _left(
             site, "the size of the groups cannot be seen", "use torch.distributed.new_subgroups"
         )
+        return
     text = tree.segment(size)
     new = f"torch.distributed.new_subgroups({text})[0]"
-    if not isinstance(size, ast.Constant):
+    is_whole = isinstance(size, ast.Constant) and size.value == 0
+    if is_whole:
+        new = "None"
+    elif not isinstance(size, ast.Constant):
         if not _is_path(size):
-            return _left(
-                site,
-                "a group size of 0 meant the whole world, which has to be asked for",
-                f"write `{new}` for sizes above 0, else None",
-            )
+            message = "a group size of 0 meant the whole world, which has to be asked for"
+            yield _left(site, message, f"write `{new}` for sizes above 0, else None")
+            return
         new = f"{new} if {text} else None"
         if not isinstance(tree.parent(call), ast.Assign | ast.keyword | ast.Call | ast.Return):
             new = f"({new})"
-    elif size.value == 0:
-        new = "None"
     edit = ReplaceExpression(tree.span(call), new)
     message = "becomes torch.distributed.new_subgroups"
-    return decision(RULE, Status.MIGRATED, site.module, site.node, message, [edit])
+    yield decision(RULE, Status.MIGRATED, site.module, site.node, message, [edit])
+    if not is_whole:
+        yield from new_in_torch(RULE, context, site)
 
 
 def _is_path(node: ast.expr) -> bool:

@@ -2,8 +2,9 @@
 
 ## What it does
 Names the lines of requirements.txt, environment.yml, setup.py, setup.cfg, pyproject.toml, Dockerfiles and shell scripts
-that admit no torch which has the AMP that is written: 1.6 for `torch.cuda.amp`, 2.3 for `torch.amp.GradScaler`. Requirements
-that begin below it, as `torch>=1.5`, are named as well.
+that admit no torch which has the AMP that is written: 1.6 for `torch.cuda.amp`, 1.7 where `DataParallel` makes replicas, to which
+autocast comes from there on, 2.3 for `torch.amp.GradScaler`. Requirements that begin below it, as `torch>=1.5`, are named as well,
+and so are the torch of a README that names no later one, that of NVIDIA's containers, and requirements in scripts that write them.
 
 ## Why
 Apex ran with torch from 0.4 on. In such an environment the migrated program raises AttributeError where it makes its
