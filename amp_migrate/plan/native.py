@@ -7,10 +7,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from amp_migrate.facts.tree import Tree
-from amp_migrate.plan.model import Decision, Edit
+from amp_migrate.plan.model import (
+    Decision,
+    Drop,
+    DropBlock,
+    Edit,
+    Finding,
+    Hoist,
+    Move,
+    Plan,
+    Replace,
+    ReplaceExpression,
+)
 from amp_migrate.project import Project
 from amp_migrate.settings import Settings
 
+_BESIDE = "AMP114"
 _SPEAKS = re.compile(r"\b(?:GradScaler|autocast)\b")
 _NATIVE = re.compile(r"torch\.(?:cuda\.)?amp\b|from\s+torch(?:\.cuda)?\s+import\s[^\n]*\bamp\b")
 
@@ -66,6 +78,20 @@ class Remarks:
             for decision in _remarks(part):
                 found.setdefault(decision.finding.path, []).append(decision)
         return found
+
+
+def beside(plan: Plan) -> frozenset[str]:
+    """Return the files in which a way through Apex goes, beside a native one that stays."""
+    return frozenset(d.finding.path for d in plan.decisions if d.finding.code == _BESIDE)
+
+
+def stays(plan: Plan, finding: Finding) -> bool:
+    """Tell whether no edit changes what a finding is about."""
+    return not any(
+        edit.span.contains(finding.span)
+        for edit in plan.edits(finding.path)
+        if isinstance(edit, Replace | Drop | ReplaceExpression | Hoist | DropBlock | Move)
+    )
 
 
 def _speaking(project: Project) -> Iterator[Project]:

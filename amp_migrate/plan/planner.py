@@ -23,7 +23,7 @@ from amp_migrate.plan.model import (
     RenameParameter,
     Wrap,
 )
-from amp_migrate.plan.native import Remarks, upgrade
+from amp_migrate.plan.native import Remarks, beside, stays, upgrade
 from amp_migrate.plan.parted import run_beside
 from amp_migrate.plan.refusal import Refusal, edited_lines
 from amp_migrate.plan.staying import holding, kept_for
@@ -105,13 +105,20 @@ class Planner:
         return plan, summaries
 
     def remark(self, plan: Plan, refused: Collection[object]) -> None:
-        """Add to a plan what is said of code that uses native AMP already, in files that nothing else changes."""
+        """Add to a plan what is said of code that uses native AMP already, in files that nothing else changes.
+
+        Where Apex goes beside it, it is what runs from now on, and is spoken of as far as it stays.
+        """
         if self._respells or not self._notes:
             return
         changed = set(plan.paths())
+        either = beside(plan)
         for path, tree in self._among(refused):
             if path not in changed and not uses_apex(tree):
                 plan.decisions += self._remarks.of(path, self.settings)
+            elif path in either:
+                found = self._remarks.of(path, self.settings)
+                plan.decisions += [d for d in found if stays(plan, d.finding)]
 
     @property
     def _respells(self) -> bool:
