@@ -117,10 +117,10 @@ def read(project: Project, site: Site, constant: Constant) -> Options:
     alone = level in ("O2", "O3") and _is_empty(named["models"])
     options = Options(named, FALSE if alone else conjunction([on, given]), given, level)
     options.always_scales = alone and level == "O2"
+    options.levels = frozenset() if alone else _levels(site, named.get("opt_level"), level)
     scale = named.get("loss_scale")
     _loss_scale(options, scale and (constant(scale) or scale), segment)
     _bounds(options, named, segment, constant)
-    options.levels = frozenset() if alone else _levels(site, named.get("opt_level"), level)
     options.patches = conjunction([patched(asked, on, options.levels, segment), given])
     _cast_model_type(site, named.get("cast_model_type"), options.levels, segment)
     _remarks(options, named, options.levels)
@@ -199,9 +199,10 @@ def _loss_scale(options: Options, node: ast.expr | None, segment: Spell) -> None
         options.switch = conjunction([dynamic, options.switch])
         return
     options.chosen_scale = node
+    off = ", and at O0 scales nothing" if "O0" in options.levels else ""
     options.remarks.append(
         f"loss_scale={segment(node)} is chosen at run time: a number stays the scale, but unlike Apex GradScaler "
-        "skips a step whose gradients overflow, and at O0 scales nothing"
+        f"skips a step whose gradients overflow{off}"
     )
 
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from amp_migrate.facts.constants import string
-from amp_migrate.facts.paths import argument
+from amp_migrate.facts.paths import argument, called_on, path, tail
 from amp_migrate.older.found import Found, Groups
 from amp_migrate.older.sheet import ALONE, Sheet
 from amp_migrate.plan.cannot import Unwritable
@@ -23,17 +23,31 @@ def cast_by(sheet: Sheet, call: ast.Call, handles: Groups, found: Found) -> list
     module, project = sheet.module, found.project
     function = project.function_of(module, call)
     if _is_read(found, handles) or may_train(project, function):
+        advice = "write `optimizer = handle.wrap_optimizer(optimizer)` and `with optimizer.scale_loss(loss)`, then run again"
+        if (scaling := _scales_itself(function)) is not None:
+            advice = (
+                f"`{scaling}` scales the loss itself: put the forward pass under torch.cuda.amp.autocast() in place of "
+                "amp.init, and leave that to it"
+            )
         raise Unwritable(
             module,
             call,
             "the handle wraps no optimizer that is seen, and without one it scales no loss today",
-            "write `optimizer = handle.wrap_optimizer(optimizer)` and `with optimizer.scale_loss(loss)`, then run again",
+            advice,
         )
     statement = module.tree.statement(call)
     networks = list(dict.fromkeys(_networks(found, module, function, statement)))
     if networks and not sheet.tree.stands_alone(statement):
         raise Unwritable(module, statement, "the statement shares its lines with others", ALONE)
     return networks
+
+
+def _scales_itself(function: Function) -> str | None:
+    """Return how a function runs the backward pass of a loss by an optimizer, which scales that: ``optimizer.backward(loss)``."""
+    named = [(path(on), call) for call in function.calls if (on := called_on(call)) is not None]
+    stepped = {name for name, call in named if name and tail(call) == "step"}
+    scaling = (c for name, c in named if name in stepped and tail(c) == "backward" and c.args)
+    return next(map(ast.unparse, scaling), None)
 
 
 def casts_again(sheet: Sheet, call: ast.Call, handles: Groups, found: Found) -> bool:

@@ -23,9 +23,12 @@ Changes behaviour: the threshold now means what it says.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
+from amp_migrate.facts.paths import all_given
 from amp_migrate.placement.backwards.scaled import ScaleLoss
+from amp_migrate.placement.finding.networks import casts_these_alone
 from amp_migrate.plan.model import Decision
 from amp_migrate.rules.base import Context, Rule, Safety
 from amp_migrate.rules.order.behind_block import clips, ended, fixed
@@ -51,12 +54,26 @@ def decide_in_apex(context: Context) -> Iterator[Decision]:
 
 
 def _clips(context: Context, block: ScaleLoss) -> Iterator[Decision]:
-    return fixed(
-        context,
-        block,
-        RULE,
-        clips(context, block),
-        "gradients are clipped inside the scale_loss block, and AMP207 is switched off",
-        "move the clip behind the block, then run again",
-        "this clip inside scale_loss clipped scaled gradients; it moves behind the block and clips the real ones",
+    for call in clips(context, block):
+        clipped = "clipped scaled gradients"
+        if casts_these_alone(context.unit) and _takes_masters(context, call):
+            clipped = "clipped nothing, as O2 and O3 give master weights their gradients behind it"
+        yield from fixed(
+            context,
+            block,
+            RULE,
+            [call],
+            "gradients are clipped inside the scale_loss block, and AMP207 is switched off",
+            "move the clip behind the block, then run again",
+            f"this clip inside scale_loss {clipped}; it moves behind the block and clips the real ones",
+        )
+
+
+def _takes_masters(context: Context, call: ast.Call) -> bool:
+    """Tell whether a clip is given what `amp.master_params` gives."""
+    project, module = context.unit.project, context.unit.project.module_of(call)
+    return any(
+        isinstance(part, ast.expr) and project.apex(module, part) == "apex.amp.master_params"
+        for given in all_given(call)
+        for part in ast.walk(given)
     )
