@@ -62,7 +62,7 @@ from amp_migrate.rules.autocast.programs import (
     serves_others,
 )
 from amp_migrate.rules.autocast.suspended import suspended
-from amp_migrate.rules.autocast.ungiven import cast_now, ran_in_fp32
+from amp_migrate.rules.autocast.ungiven import cast_now, ran_in_fp32, was_not_cast
 from amp_migrate.rules.autocast.unseen import recorded, unseen
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.rules.casts.amp123_left_in_fp32 import RULE as LEFT_IN_FP32
@@ -97,7 +97,7 @@ def decide(context: Context) -> Iterator[Decision]:
     decisions = [
         (region, _evaluation(context, region))
         for region in regions
-        if not _within_forwards(context, region)
+        if not _within_forwards(context, region) and not _is_as_before(context, region)
     ]
     trained = (r for r in context.unit.regions if not disabled.holds(r))
     cast = [*trained, *(region for region, made in decisions if made.edits)]
@@ -117,8 +117,11 @@ def decide(context: Context) -> Iterator[Decision]:
         yield from _without_apex(context, region)
     yield from cast_now(context, LEFT_IN_FP32, own)
     for region in shared:
-        yield _left_in_fp32(context, region)
+        if not was_not_cast(context, region):
+            yield _left_in_fp32(context, region)
     for region, blind in (*places.blind, *apart.blind):
+        if was_not_cast(context, region):
+            continue
         callers = [spoken(function) for function in blind if not is_dead_local(function)]
         if callers:
             yield _left_in_fp32(context, region, callers)
@@ -148,6 +151,13 @@ def _within_forwards(context: Context, region: Region) -> bool:
     """Tell whether a region is a part of forward passes alone, and is cast where these are."""
     known = context.enabled(region) is not None
     return not known and only_in_forwards(context.unit.project, region.function)
+
+
+def _is_as_before(context: Context, region: Region) -> bool:
+    """Tell whether a region that no block can cast was not cast by Apex either; what measures is told of for its input."""
+    if context.enabled(region) is not None or _only_measures(context, region):
+        return False
+    return was_not_cast(context, region)
 
 
 def _is_cast_below(context: Context, region: Region, cast: list[Region]) -> bool:

@@ -13,7 +13,8 @@ from amp_migrate.placement.finding.networks import casts_these_alone
 from amp_migrate.plan.cannot import place_of
 from amp_migrate.plan.model import Decision, Finding, Place, Status
 from amp_migrate.rules.base import Context, Rule
-from amp_migrate.training.region import Region
+from amp_migrate.training.forwards.forwards import Forward
+from amp_migrate.training.region import Region, calls_in, run_in
 from amp_migrate.words import plural
 
 _MOST = 3  # places that a note names
@@ -43,6 +44,18 @@ def levels(context: Context, sites: list[Site]) -> tuple[str, str]:
 def ran_in_fp32(context: Context, region: Region) -> bool:
     """Tell whether Apex never cast a region, as its networks were not given to it and it patched nothing."""
     return context.patched(region) is not None and context.enabled(region) == "False"
+
+
+def was_not_cast(context: Context, region: Region) -> bool:
+    """Tell whether Apex surely left a region alone, as it cast the networks that it was given, of which the region runs none."""
+    unit = context.unit
+    if not casts_these_alone(unit):
+        return False
+    if context.networks.only_others(region):
+        return True
+    below = run_in(unit.project, [region])
+    calls = [*calls_in([region]), *((f.module, call) for f in below for call in f.all_calls)]
+    return not any(unit.forwards.call(module, call) is Forward.NETWORK for module, call in calls)
 
 
 def cast_now(context: Context, rule: Rule, cast: Iterable[Region]) -> Iterator[Decision]:
