@@ -11,6 +11,7 @@ from amp_migrate.apex.levels import ALL, OF_GIVEN, Spell, cast, chosen, patched,
 from amp_migrate.apex.sites import Site
 from amp_migrate.apex.unchosen import unchosen
 from amp_migrate.apex.unpacked.asked import remark, unpacked
+from amp_migrate.apex.unpacked.by_default import by_default
 from amp_migrate.apex.unpacked.writes import Entries, at_run_time
 from amp_migrate.facts.constants import filled, is_false, is_none, is_true, number
 from amp_migrate.facts.paths import path
@@ -117,9 +118,10 @@ def read(project: Project, site: Site, constant: Constant) -> Options:
     alone = level in ("O2", "O3") and _is_empty(named["models"])
     options = Options(named, FALSE if alone else conjunction([on, given]), given, level)
     options.always_scales = alone and level == "O2"
-    options.levels = frozenset() if alone else _levels(site, named.get("opt_level"), level)
+    options.levels = frozenset() if alone else _levels(project, site, wanted, level)
     scale = named.get("loss_scale")
-    _loss_scale(options, scale and (constant(scale) or scale), segment)
+    left = scale is not None and by_default(project, site, scale) is not None
+    _loss_scale(options, scale and (constant(scale) or scale), segment, told=not left)
     _bounds(options, named, segment, constant)
     options.patches = conjunction([patched(asked, on, options.levels, segment), given])
     _cast_model_type(site, named.get("cast_model_type"), options.levels, segment)
@@ -157,10 +159,13 @@ def _cast_model_type(
     )
 
 
-def _levels(site: Site, node: ast.expr | None, level: str | None) -> frozenset[str]:
+def _levels(
+    project: Project, site: Site, node: ast.expr | None, level: str | None
+) -> frozenset[str]:
     """Return the opt_levels that one initialize may run with."""
     if level is not None:
         return frozenset({level})
+    node = node and (by_default(project, site, node) or node)
     return possible(site.module, node) if node is not None else ALL
 
 
@@ -173,7 +178,9 @@ def _is_type(node: ast.expr, *names: str) -> bool:
     return (path(node) or "").rpartition(".")[2] in names
 
 
-def _loss_scale(options: Options, node: ast.expr | None, segment: Spell) -> None:
+def _loss_scale(
+    options: Options, node: ast.expr | None, segment: Spell, *, told: bool = True
+) -> None:
     if node is None or is_none(node):
         return
     if isinstance(node, ast.Constant):
@@ -199,6 +206,8 @@ def _loss_scale(options: Options, node: ast.expr | None, segment: Spell) -> None
         options.switch = conjunction([dynamic, options.switch])
         return
     options.chosen_scale = node
+    if not told:
+        return
     off = ", and at O0 scales nothing" if "O0" in options.levels else ""
     options.remarks.append(
         f"loss_scale={segment(node)} is chosen at run time: a number stays the scale, but unlike Apex GradScaler "
