@@ -32,7 +32,7 @@ class Cut:
     Imports in the handlers of a guard stay.
 
     `raising` are the arms whose runs raise from now on, `along` those that no run comes to any more. `flags` are read by what stays too, and stay False.
-    `why` says by which right, `behind` what becomes of a run that took an arm which does not raise; `sites` are
+    `why` says by which right, `behind` what becomes of a run that took an arm which does not raise, in the chains of the `noticed` ones; `sites` are
     the uses of Apex in all of it.
     """
 
@@ -40,6 +40,7 @@ class Cut:
     sites: tuple[Site, ...]
     arms: tuple[Arm, ...]
     behind: str = ""
+    noticed: tuple[Arm, ...] = ()
     raising: tuple[Arm, ...] = ()
     along: tuple[Arm, ...] = ()
     definitions: tuple[tuple[Module, Definition], ...] = ()

@@ -57,7 +57,7 @@ def _cut(given: Given, search: Search) -> Cut | None:
         return None
     if without_native(project, search.raising) is not None:
         return None
-    noticed = any(_raises_else(arm.node) for arm in search.arms)
+    noticed = tuple(arm for arm in search.arms if _raises_else(arm.node))
     raising = [] if noticed else [arm.node.test for arm in search.raising]
     choosing = [arm for m in search.modules for arm in _choosing(availability[m], raising, gone)]
     gone |= {node for arm in choosing for node in arm.nodes()}
@@ -73,6 +73,7 @@ def _cut(given: Given, search: Search) -> Cut | None:
         _BEHIND,
         raising=() if noticed else tuple(search.raising),
         along=tuple(choosing),
+        noticed=noticed,
         definitions=tuple(search.definitions),
         aliases=aliases,
         guards=guards,

@@ -23,6 +23,7 @@ from amp_migrate.project import Project
 from amp_migrate.settings import Settings
 
 _BESIDE = "AMP114"
+_READS_SCALED = "AMP402"
 _SPEAKS = re.compile(r"\b(?:GradScaler|autocast)\b")
 _NATIVE = re.compile(r"torch\.(?:cuda\.)?amp\b|from\s+torch(?:\.cuda)?\s+import\s[^\n]*\bamp\b")
 
@@ -85,9 +86,12 @@ def beside(plan: Plan) -> frozenset[str]:
     return frozenset(d.finding.path for d in plan.decisions if d.finding.code == _BESIDE)
 
 
-def stays(plan: Plan, finding: Finding) -> bool:
-    """Tell whether no edit changes what a finding is about."""
-    return not any(
+def holds_beside(plan: Plan, finding: Finding) -> bool:
+    """Tell whether a finding holds of native code beside which Apex goes: scaled gradients are read in what no edit changes.
+
+    What comes later in a step, as the update of the scale, may be done where Apex needed nothing.
+    """
+    return finding.code == _READS_SCALED and not any(
         edit.span.contains(finding.span)
         for edit in plan.edits(finding.path)
         if isinstance(edit, Replace | Drop | ReplaceExpression | Hoist | DropBlock | Move)

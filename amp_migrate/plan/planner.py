@@ -23,7 +23,7 @@ from amp_migrate.plan.model import (
     RenameParameter,
     Wrap,
 )
-from amp_migrate.plan.native import Remarks, beside, stays, upgrade
+from amp_migrate.plan.native import Remarks, beside, holds_beside, upgrade
 from amp_migrate.plan.parted import run_beside
 from amp_migrate.plan.refusal import Refusal, edited_lines
 from amp_migrate.plan.staying import holding, kept_for
@@ -118,7 +118,7 @@ class Planner:
                 plan.decisions += self._remarks.of(path, self.settings)
             elif path in either:
                 found = self._remarks.of(path, self.settings)
-                plan.decisions += [d for d in found if stays(plan, d.finding)]
+                plan.decisions += [d for d in found if holds_beside(plan, d.finding)]
 
     @property
     def _respells(self) -> bool:

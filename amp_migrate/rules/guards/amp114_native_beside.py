@@ -39,6 +39,7 @@ from amp_migrate.dual.cut import Cut, imports_instead
 from amp_migrate.facts.constants import string
 from amp_migrate.facts.paths import defs, path
 from amp_migrate.facts.tree import Tree
+from amp_migrate.plan.cannot import place_of
 from amp_migrate.plan.model import (
     Decision,
     Drop,
@@ -130,7 +131,7 @@ def _notes(found: Cut) -> Iterator[Decision]:
     """Tell what becomes of runs that choose Apex."""
     loud = dict.fromkeys(found.raising, "raises now, as Apex is gone")
     chosen = [arm for arm in found.outermost() if arm not in found.along]
-    quiet = {} if loud else dict.fromkeys(chosen, found.behind)
+    quiet = {} if loud else {arm: _becomes(found, arm) for arm in chosen}
     for arm, what in (loud or quiet).items():
         text = _asked(arm) if arm in loud else arm.module.tree.segment(arm.node.test)
         advice = ""
@@ -140,6 +141,15 @@ def _notes(found: Cut) -> Iterator[Decision]:
         subject = f"`{text}`" if arm.side == "body" else f"the opposite of `{text}`"
         message = f"a run {having} `{text}` {what}" if arm in loud else f"{subject} {what}"
         yield decision(RULE, Status.NOTE, arm.module, arm.node, message, advice=advice)
+
+
+def _becomes(found: Cut, arm: Arm) -> str:
+    """Return what becomes of a run that took an arm in silence: it ends in the error of another choice, there or elsewhere."""
+    if arm in found.noticed or not found.noticed:
+        return found.behind
+    ends = found.noticed[0]
+    place = place_of(ends.module, ends.node)
+    return f"goes: a run that initializes Apex ends in the error behind {place}, and what comes here otherwise goes on without AMP"
 
 
 def _asks_more(found: Cut, arm: Arm) -> bool:
