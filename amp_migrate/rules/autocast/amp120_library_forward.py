@@ -22,13 +22,20 @@ would run the forward of the original.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.autocast.bce import everywhere
+from amp_migrate.facts.constants import is_true
+from amp_migrate.facts.scopes import assigned
 from amp_migrate.plan.model import Decision, Status
+from amp_migrate.project import Function, Project
+from amp_migrate.project.reach import where_set
 from amp_migrate.rules.autocast.library_forward import autocast
 from amp_migrate.rules.base import Context, Rule, Safety, decision
+
+_IN_FP32 = ("mmcv.runner.force_fp32", "mmcv.runner.fp16_utils.force_fp32")
 
 RULE = Rule("AMP120", "a forward pass that a library runs casts itself", Safety.FAITHFUL, order=20)
 
@@ -43,11 +50,23 @@ def decide(context: Context) -> Iterator[Decision]:
         if not context.is_gone(site.node):
             yield _told(context, site, unit.home.runners.library.name)
     for module, call in everywhere(unit, unit.home.runners.programs()):
+        if _is_kept_in_fp32(unit.project, unit.project.function_of(module, call)):
+            continue
         message = (
             "binary cross entropy of probabilities raises where forward() reaches it under autocast"
         )
         advice = "put `with torch.cuda.amp.autocast(enabled=False):` around it, and give it `.float()` inputs"
         yield decision(RULE, Status.NOTE, module, call, message, advice=advice)
+
+
+def _is_kept_in_fp32(project: Project, function: Function) -> bool:
+    """Tell whether a library turns autocast off in a method: mmcv does so where `fp16_enabled` of its object is on."""
+    decorators = function.node.decorator_list if function.node is not None else []
+    named = (d.func if isinstance(d, ast.Call) else d for d in decorators)
+    if not any(project.external(function.module, each) in _IN_FP32 for each in named):
+        return False
+    stored = where_set(project, "fp16_enabled")
+    return any(is_true(assigned(module.tree, node)) for module, node in stored)
 
 
 def _told(context: Context, site: Site, library: str) -> Decision:
