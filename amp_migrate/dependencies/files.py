@@ -33,9 +33,11 @@ def is_one(path: str, patterns: Iterable[str]) -> bool:
     )
 
 
-def naming_apex(paths: Iterable[str], settings: Settings) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and the bytes of every such file below the folders of `paths` that names Apex."""
-    return ((name, data) for name, data in every(paths, settings) if b"apex" in data.lower())
+def naming_apex(
+    paths: Iterable[str], settings: Settings, more: tuple[str, ...] = ()
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and the bytes of every such file below the folders of `paths` that names Apex, and of those with names in `more`."""
+    return ((name, data) for name, data in every(paths, settings, more) if b"apex" in data.lower())
 
 
 def every(

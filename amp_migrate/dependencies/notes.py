@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterable, Iterator
 
 from amp_migrate.dependencies.asides import without_asides
-from amp_migrate.dependencies.files import naming_apex
+from amp_migrate.dependencies.files import is_one, naming_apex
 from amp_migrate.dependencies.levels import with_levels_told
 from amp_migrate.dependencies.lines import Line, asking
 from amp_migrate.dependencies.options import DECLARES, declared, forgotten, parsed, span_of, spoken
 from amp_migrate.dependencies.stale import stale
+from amp_migrate.dependencies.told import TEXTS
 from amp_migrate.dependencies.torch_limit import note_limits, source_of
 from amp_migrate.facts.paths import argument
 from amp_migrate.plan.model import Finding, Status
@@ -22,6 +23,7 @@ from amp_migrate.source.span import Span
 
 CODE = "AMP309"
 _APEX = re.compile(r"\bapex\b", re.I)
+_AMP = re.compile(r"\bamp\b|mixed[ -]precision|\bfp16\b|half[ -]precision|\bopt[-_]level\b", re.I)
 _ASIDE = "what this says of Apex, in brackets, goes"
 _LEVEL = "this says of the levels what holds now"
 _IMPORTS = re.compile(r"^\s*(import|from)\s+apex\b", re.M)
@@ -47,6 +49,8 @@ def _look(report: Report, paths: Iterable[str], settings: Settings) -> None:
     if _needs_apex(report):
         changes = (change for change in report.changes if not _IMPORTS.search(change.text))
         report.findings += [item for change in changes for item in stale(change, CODE)]
+        if not report.counts.left and not report.problems:  # what stays are parts beside AMP
+            report.findings += _helps(report, _AMP)
         return
     for name, data in naming_apex(paths, settings):
         source = report.sources.get(name) or source_of(name, data)
@@ -59,6 +63,7 @@ def _look(report: Report, paths: Iterable[str], settings: Settings) -> None:
         if not _remove(report, source, {line.number for line in gone}):
             gone = []
         report.findings += [_finding(name, line, line in gone) for line in found]
+    report.findings += _texts(report, paths, settings)
     report.findings += _helps(report)
     report.findings += [item for change in report.changes for item in stale(change, CODE)]
 
@@ -112,8 +117,26 @@ def _finding(path: str, line: Line, gone: bool) -> Finding:
     return Finding(path, span, CODE, Status.NOTE, message, advice)
 
 
-def _helps(report: Report) -> Iterator[Finding]:
-    """Yield the options whose help text speaks of Apex, and those that nothing reads once it is gone."""
+def _texts(report: Report, paths: Iterable[str], settings: Settings) -> Iterator[Finding]:
+    """Yield the first line of each text for people that speaks of Apex."""
+    for name, data in naming_apex(paths, settings, TEXTS):
+        source = report.sources.get(name) or source_of(name, data)
+        if source is None or not is_one(name, TEXTS):
+            continue
+        for number, line in enumerate(source.text.split("\n"), 1):
+            if (said := _APEX.search(line)) is not None:
+                report.sources[name] = source
+                message = (
+                    "this text speaks of Apex, which no code in the files given imports any more"
+                )
+                advice = "say what holds now: nothing has to be installed for AMP but torch"
+                span = Span(number, said.start(), number, said.end())
+                yield Finding(name, span, CODE, Status.NOTE, message, advice)
+                break
+
+
+def _helps(report: Report, told: re.Pattern[str] = _APEX) -> Iterator[Finding]:
+    """Yield the options whose help text speaks of Apex and of what is `told`, and those that nothing reads once it is gone."""
     now = {name: source.text for name, source in report.sources.items() if _is_code(name)}
     now |= {change.path: change.text for change in report.changes if change.path in now}
     changed = [(change.source.text, change.text) for change in report.changes if change.path in now]
@@ -129,7 +152,9 @@ def _helps(report: Report) -> Iterator[Finding]:
                 message = f"nothing reads {spoken(call)} any more: what did so went with Apex"
                 advice = "delete it, or say in its help text that it does nothing, where scripts still pass it"
                 span = span_of(call.args[0], source.text)
-            elif help_text is not None and spoken(call) in said and _speaks(call):
+            elif help_text is None or not told.search(ast.unparse(help_text)):
+                continue
+            elif spoken(call) in said and _speaks(call):
                 message = f"the help text of {spoken(call)} speaks of Apex"
                 advice, span = "say what the option does now", span_of(help_text, source.text)
             else:
