@@ -18,7 +18,7 @@ _SAID = re.compile(
 )
 _BETWEEN = re.compile(r"[\s(\[:`*]+")
 _CONTAINER = re.compile(r"^\s*FROM\s+\S*nvidia/pytorch:(?P<release>\d\d\.\d\d)\b", re.I)
-_CONTAINERS = {(1, 6): (20, 6), (1, 7): (20, 8), (2, 3): (24, 3)}
+_CONTAINERS = {(1, 6): (20, 6), (1, 7): (20, 8), (2, 3): (24, 3), (2, 4): (24, 5)}
 """The first container of NVIDIA with each torch: they are called by year and month."""
 
 

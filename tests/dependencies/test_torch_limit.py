@@ -91,6 +91,18 @@ def test_what_admits_torch_without_native_amp_beside_others(text: str, said: lis
     assert [limit.said for limit in admitting(source, (1, 6))] == said
 
 
+@pytest.mark.parametrize(
+    ("container", "first"), [("19.10", (1, 6)), ("20.07", (1, 7)), ("24.04", (2, 4))]
+)
+def test_containers_hold_torch_below_what_the_next_ones_have(
+    container: str, first: tuple[int, int]
+) -> None:
+    text = f"FROM nvcr.io/nvidia/pytorch:{container}-py3"
+    source = Source.from_bytes("Dockerfile", text.encode())
+
+    assert [limit.said for limit in limits(source, first)] == [f"the torch of {container}"]
+
+
 def test_a_text_that_asks_for_a_first_version_admits_it() -> None:
     source = Source.from_bytes("README.md", b"Needs PyTorch >= 1.0.0, or 1.2+ for teams")
 
