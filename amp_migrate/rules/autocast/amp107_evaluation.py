@@ -41,7 +41,6 @@ from amp_migrate.autocast.regions import within
 from amp_migrate.autocast.reloads import loads
 from amp_migrate.autocast.slicing.finished import fp32_inputs
 from amp_migrate.availability.dead import is_dead_local
-from amp_migrate.facts.paths import all_given
 from amp_migrate.placement.finding.forgotten import is_described
 from amp_migrate.plan.cannot import Cannot, place_of, spoken
 from amp_migrate.plan.model import (
@@ -66,7 +65,7 @@ from amp_migrate.rules.autocast.ungiven import cast_now, ran_in_fp32, was_not_ca
 from amp_migrate.rules.autocast.unseen import recorded, unseen
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.rules.casts.amp123_left_in_fp32 import RULE as LEFT_IN_FP32
-from amp_migrate.rules.casts.compared import is_halved
+from amp_migrate.rules.casts.compared import made_fp16
 from amp_migrate.source.span import Span
 from amp_migrate.training.contexts import runs_without_gradients
 from amp_migrate.training.forwards.forwards import Forward
@@ -290,21 +289,6 @@ def _left_in_fp32(context: Context, region: Region, callers: Sequence[str] = ())
         message = f"this evaluation {ran}: {kept} keeps Apex and runs {who} as well, where a block would change what Apex does"
         advice = f"migrate {kept} too, or put the calls of {who} {cast} in the other programs"
     path = region.module.path
-    if halved := _halved(context, region):
+    if halved := made_fp16(context, region):
         message += f"; `{halved}` is fp16 there, for which layers in fp32 raise an error"
     return Decision(Finding(path, _span(region), RULE.code, Status.NOTE, message, advice), [])
-
-
-def _halved(context: Context, region: Region) -> str | None:
-    """Return what is made fp16 in a region, or for a network that runs there, whose layers may get it."""
-    module, forwards = region.module, context.unit.forwards
-    for node in (node for stmt in region.statements() for node in ast.walk(stmt)):
-        if isinstance(node, ast.Call):
-            runs = forwards.call(module, node) is Forward.NETWORK
-            for given in (node, *(all_given(node) if runs else ())):
-                func = given.func if isinstance(given, ast.Call) else None
-                held = func.value if isinstance(func, ast.Attribute) else given
-                if is_halved(context, region.function, given):
-                    if not forwards.is_network(module, held):
-                        return module.tree.segment(given)
-    return None
