@@ -46,7 +46,7 @@ from check.elsewhere.in_closures import IN_CLOSURES
 from check.elsewhere.later import LATER
 from check.elsewhere.left_scaled import LEFT_SCALED, LEFT_UNTOLD
 from check.elsewhere.made_anew import MADE_ANEW
-from check.elsewhere.moved import MOVED
+from check.elsewhere.moved import GIVEN_AWAY, MOVED
 from check.elsewhere.nested import NESTED
 from check.elsewhere.passed import PASSED, PASSED_UNTOLD
 from check.elsewhere.placeholders import PLACEHOLDERS
@@ -149,7 +149,7 @@ from amp_migrate.project import build
 EVERY = (
     *TRAININGS, *ACCEPTED, *EVALUATIONS, *PROGRAMS, *CLAIMED, *HELPERS, *PRESENT, *ROUNDABOUT, *ACROSS_FILES,
     *SWITCHED, *DISABLED, *HOLDERS, *ROUNDS, *TEACHERS, *SPOILT, *VALIDATING, *GUARDED_CALLS, *SAME_NAMES,
-    *NEW_OBJECTS, *BEHIND, *INSIDE, *MEASURED, *STEPPED, *EARLY, *SPEEDS, *ANEW, *SET_UP_AGAIN, *TURNED_OFF, *MOVED, *PLAIN, *PRODUCTS,
+    *NEW_OBJECTS, *BEHIND, *INSIDE, *MEASURED, *STEPPED, *EARLY, *SPEEDS, *ANEW, *SET_UP_AGAIN, *TURNED_OFF, *MOVED, *GIVEN_AWAY, *PLAIN, *PRODUCTS,
     *UNLISTED, *GRADIENTS_TAKEN, *PUT_IN_PLACE, *SCORING, *KEPT_OR_GONE,
     *DONE, *PLACEHOLDERS,
     *SHARED_WEIGHTS, *MADE_ANEW, *WHOLE_RESULTS, KEPT, *KEPT_BY, *UNPACKED, *IN_CLOSURES, *ADVERSARIES, *AGENTS,

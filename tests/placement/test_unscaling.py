@@ -146,6 +146,26 @@ def test_clip_of_every_micro_batch_moves_to_the_step() -> None:
     assert unscale.limit is None and unscale.pending == () and unscale.guarded == []
 
 
+@pytest.mark.parametrize(
+    ("boundary", "also", "moves"),
+    [
+        ("i % 2 and not args.tpu", "if args.tpu:\n    xm.optimizer_step(optimizer)\n", False),
+        ("i % 2", "else:\n    args.engine.step(optimizer)\n", False),
+        ("i % 2", "if args.tpu:\n    advance(optimizer)\n", False),
+        ("i % 2", "scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 3)\n", True),
+        ("i % 2", "scheduler.step(i)\n", True),
+    ],
+)
+def test_clip_stays_where_code_out_of_sight_may_step_elsewhere(
+    boundary: str, also: str, moves: bool
+) -> None:
+    """It stays before whatever is given the optimizer outside of the test around the step."""
+    body = f"{CLIP}\nif {boundary}:\n    optimizer.step()\n    optimizer.zero_grad()\n{also}"
+    above = "import torch_xla.core.xla_model as xm\ndef advance(one):\n    xm.optimizer_step(one)\n"
+    unit = Training(above + stepped(body)).context.unit
+    assert bool(unit.scaled_clips) is not moves
+
+
 def test_norm_that_is_logged_goes_along() -> None:
     """What only reports the norm between the clip and the boundary moves with it."""
     body = (

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Collection, Iterator
 
 from amp_migrate.check.apex.assumed import guards
-from amp_migrate.check.events.labels import Does
+from amp_migrate.check.events.labels import Does, text_of
 from amp_migrate.check.events.sides import Key, Side
 from amp_migrate.check.events.traces import Difference, Label, Step
+from amp_migrate.facts.paths import all_given
 from amp_migrate.flow.assumption import NOTHING, Assumption
 from amp_migrate.flow.cfg.graph import Graph
 from amp_migrate.flow.cfg.points import Point
@@ -20,7 +22,10 @@ from amp_migrate.training.events import Kind
 
 
 class Reads:
-    """Where gradients are read and stepped on in the functions of a name, of one side; some `calls` step."""
+    """Where gradients are read and stepped on in the functions of a name, of one side; some `calls` step.
+
+    What hands an optimizer to code out of sight may be a step of it.
+    """
 
     def __init__(
         self,
@@ -37,13 +42,22 @@ class Reads:
             graph = side.program.graph(function)
             events = side.program.training.of(function)
             others = {
-                n for n, held in events.items() if any(e.kind is Kind.OTHER_STEP for e in held)
+                n
+                for n, held in events.items()
+                if any(e.kind is Kind.OTHER_STEP for e in held)
+                if not _is_given_one(side, function, n)
             }
             labels = {
                 point: label
                 for point in graph.points
                 if point.node not in others
                 if (label := side.label(function, point, calls, set(), introduced)) is not None
+            }
+            handed = {n for n, held in events.items() if any(e.kind is Kind.HANDED for e in held)}
+            labels |= {
+                point: Label(Does.STEP.value, text_of(point.node))
+                for point in graph.points
+                if point.node in handed and isinstance(point.node, ast.Call)
             }
             self._labels.append((function, graph, labels))
 
@@ -69,6 +83,13 @@ class Reads:
     def _steps(self, label: Label) -> bool:
         called = label.kind == Does.CALL.value and label.of in self._stepping
         return called or label.kind == Does.STEP.value
+
+
+def _is_given_one(side: Side, function: Function, node: ast.AST) -> bool:
+    """Tell whether a call is given an optimizer."""
+    objects = side.program.training.objects
+    given = all_given(node) if isinstance(node, ast.Call) else []
+    return any(objects.optimizers_of(function.module, argument) for argument in given)
 
 
 def _guarded(function: Function, point: Point) -> Assumption:

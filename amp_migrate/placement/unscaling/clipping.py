@@ -207,7 +207,9 @@ def _unscale(
             refuse_kept(unit, step, first, skips, by_norm=True)
             result.outside = skips
         return result
-    result = Across(unit, step, limit, outside).unscale(result, found, elsewhere)
+    given = course.given_away(step)
+    away = [s for s in course.next_steps(outside[0].node, [*steps, *given]) if s in given]
+    result = Across(unit, step, limit, outside).unscale(result, found, elsewhere, away)
     if not result.moved:
         written = {name for use in outside for name in defs(use.statement)}
         refuse_kept(unit, step, first, limit, by_norm=bool(written & uses(question(limit))))

@@ -20,10 +20,16 @@ from amp_migrate.placement.reads.reported import (
 )
 from amp_migrate.placement.unscaling.unscale import Unscale
 from amp_migrate.placement.windows.certain import may_be_untrained
-from amp_migrate.placement.windows.skipped import accumulates
+from amp_migrate.placement.windows.skipped import accumulates, leaves_out
 from amp_migrate.plan.cannot import Cannot, place_of
-from amp_migrate.project.order import Loop, inside, key, levels, position, tests_between
-from amp_migrate.training.steps import Step, children_of, holds_backward, outermost_anchor
+from amp_migrate.project.order import Loop, in_branch, inside, key, levels, position, tests_between
+from amp_migrate.training.steps import (
+    Step,
+    children_of,
+    holds_backward,
+    outermost_anchor,
+    waiting,
+)
 
 _OTHER = (
     "gradients are read on every micro-batch by code that does other things too, and can be unscaled only "
@@ -42,6 +48,8 @@ _SEVERAL = (
     "several places"
 )
 _NORM = "gradients are clipped on every micro-batch, and the norm is used where no step is taken"
+_EVERY = "gradients are clipped on every micro-batch, and can be unscaled only once per step"
+_BEFORE = "clip straight before each step, and before `{}` where it steps, then run again"
 _BRANCH = "gradients are clipped on every micro-batch, in one branch of an `if`, and can be unscaled only once per step"
 _TEST = "move the clip with its test to where the optimizer steps, then run again"
 _INTO = "move the clip and what uses its norm into `if {test}:`, then run again"
@@ -56,10 +64,13 @@ class Across:
     limit: Fork
     outside: list[Use]
 
-    def unscale(self, result: Unscale, found: list[Use], steps: list[Step]) -> Unscale:
+    def unscale(
+        self, result: Unscale, found: list[Use], steps: list[Step], given: list[Step]
+    ) -> Unscale:
         """Move the reads in, or unscale on every pass.
 
-        `steps` are all that may take those gradients, which the reads must come before wherever they move to.
+        `steps` are all that may take those gradients, which the reads must come before wherever they move to, and
+        `given` those of code out of sight, by which the optimizer may be stepped as well.
         """
         unit, step, limit, tree = self.unit, self.step, self.limit, self.step.tree
         tops = list(dict.fromkeys(_top(tree, use.statement, limit) for use in self.outside))
@@ -67,11 +78,19 @@ class Across:
         result.accumulates = self._is_in_a_window() or accumulates(
             unit, step.function, step.anchor, limit
         )
+        there = waiting(step, limit)
+        elsewhere = [away for away in given if not in_branch(tree, away.call, there)]
         more = [top for top in tops if does_more(unit, top) or _is_around(top, self.outside)]
         told = more or any(tells(unit, top) for top in tops)
-        if written & uses(question(limit)) or (told and not result.accumulates):
+        stays = told or elsewhere
+        if written & uses(question(limit)) or (stays and not result.accumulates):
             result.outside = limit
             return result
+        if elsewhere:
+            call = elsewhere[0].call
+            called = ast.unparse(call.func)
+            message = f"{_EVERY}, and `{called}` on line {call.lineno}, which is given {step.text}, may step there"
+            raise self._cannot(self.outside[0].node, message, _BEFORE.format(called))
         if more:
             raise self._unseen(more[0]) or self._cannot(more[0], _OTHER, _MOVE)
         between = tree.block(limit)[position(tree, tops[-1]) + 1 : position(tree, limit)]
@@ -90,6 +109,8 @@ class Across:
         result.moved = tops
         clips = [use.node for use in self.outside if use.clips]
         result.read = [top for top in tops if not any(inside(tree, node, top) for node in clips)]
+        result.outside = leaves_out(step, limit, [use.statement for use in self.outside], steps)
+        steps = [*steps, *given]
         result.before = min([*inner, outermost_anchor(step, steps), self._ahead(steps)], key=key)
         for top in tops if result.accumulates else ():
             self._refuse_branch(top, result.before)

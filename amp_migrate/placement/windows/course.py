@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from functools import cached_property
 
+from amp_migrate.facts.paths import all_given
 from amp_migrate.flow import Graph, Kind, Order, Point, Way, leads
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.steps.hidden import Hidden
 from amp_migrate.placement.steps.indirect import Indirect, indirect, taken_like
 from amp_migrate.placement.windows.surviving import onward, training
 from amp_migrate.project import Function
-from amp_migrate.project.reach import upwards
+from amp_migrate.project.reach import reachable, upwards
 from amp_migrate.project.rounds import graph_of, points_of, runs_before, steadily
+from amp_migrate.protocol.code.program import program_of
 from amp_migrate.training.bindings import generators
+from amp_migrate.training.events import Kind as Happens
 from amp_migrate.training.origins.switches import feasible
+from amp_migrate.training.steppers import makes_schedule
 from amp_migrate.training.steps import Backward, Step
 
 
@@ -47,6 +51,36 @@ class Course:
         steps = [*self._unit.steps_of(self.function), *(i.seen for i in self.indirect)]
         known = [s for s in steps if s.text == step.text or self._hidden.is_of_one(s, step)]
         return [*known, *self._hidden.of(step, [*steps, *(i.seen for i in self._through)])]
+
+    def given_away(self, step: Step) -> list[Step]:
+        """Return the calls by which code out of sight gets the optimizer of a step, as steps of it, which they may be."""
+        numbers = program_of(self._unit.project).training.objects.optimizers_of(
+            step.module, step.optimizer
+        )
+        statement = step.tree.statement
+        return [
+            Step(step.module, step.function, call, call, statement(call), step.text)
+            for call in self.function.calls
+            if self._gives_away(self.function, call, numbers)
+            or any(
+                self._gives_away(below, inner, numbers)
+                for callee in self._unit.project.callees(call)
+                for below in reachable(self._unit.project, callee)
+                for inner in below.calls
+            )
+        ]
+
+    def _gives_away(self, function: Function, call: ast.Call, numbers: Set[int]) -> bool:
+        """Tell whether a call hands some optimizer to code out of sight that is not Apex and makes no schedule."""
+        project, module = self._unit.project, function.module
+        training = program_of(project).training
+        kinds = {e.kind for e in training.of(function).get(call, ())}
+        if kinds.isdisjoint((Happens.HANDED, Happens.OTHER_STEP)):
+            return False
+        given = (training.objects.optimizers_of(module, part) for part in all_given(call))
+        if not any(numbers & own for own in given) or project.apex(module, call.func) is not None:
+            return False
+        return not makes_schedule(project.external(module, call.func) or "")
 
     def _is_whole(self, step: Step) -> bool:
         """Tell whether the function of a step always runs a backward before it, and leaves none without it.

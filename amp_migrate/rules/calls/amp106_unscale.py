@@ -93,7 +93,7 @@ def decide(context: Context) -> Iterator[Decision]:
         elif unscale.inside not in written:
             written.add(unscale.inside)
             yield _unscale(context, Unscale(*unscale.inside))
-        if unscale.outside is not None and not unscale.accumulates:
+        if unscale.outside is not None and (unscale.moved or not unscale.accumulates):
             yield decision(RULE, Status.NOTE, unscale.function.module, unscale.outside, _LEFT_OUT)
         if unscale.decided is not None:
             step = unscale.decided

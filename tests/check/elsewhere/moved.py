@@ -96,3 +96,74 @@ MOVED = (
     _training("of a global", "advance(SCALER)", f"optimizer = None\n\n{_helper('', 'optimizer')}", made=f"global optimizer\n    {_MAKING}"),
     _training("in a further call", "further(optimizer, SCALER)", f"{_helper('each', 'each')}\n\ndef further(each, SCALER):\n    advance(each, SCALER)\n"),
 )  # fmt: skip
+
+
+_ROUND_BEFORE = """import torch
+from apex import amp
+from torch import nn
+from torch_xla.core import xla_model as xm
+
+
+def train(model, batches, options, devices):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    model, optimizer = amp.initialize(model, optimizer, opt_level="O1", enabled=options.half)
+    for i, x in enumerate(batches):
+        loss = model(x).mean() / 2
+        with amp.scale_loss(loss, optimizer) as scaled_loss:
+            scaled_loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 0.05)
+        if BOUNDARY:
+            optimizer.step()
+            model.zero_grad()
+        ELSEWHERE
+"""
+_AT_ONCE = "nn.utils.clip_grad_norm_(model.parameters(), 0.05 * scaler.get_scale())"
+_ROUND_AFTER = f"""import torch
+from torch import nn
+from torch_xla.core import xla_model as xm
+
+
+def train(model, batches, options, devices):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    scaler = torch.cuda.amp.GradScaler(enabled=options.half)
+    for i, x in enumerate(batches):
+        with torch.cuda.amp.autocast(enabled=options.half):
+            loss = model(x).mean() / 2
+        scaler.scale(loss).backward()
+        {_AT_ONCE}
+        if BOUNDARY:
+            scaler.step(optimizer)
+            scaler.update()
+            model.zero_grad()
+        ELSEWHERE
+"""
+
+
+def _given_away(name: str, boundary: str, elsewhere: str) -> Training:
+    before, after = (
+        text.replace("BOUNDARY", boundary).replace("ELSEWHERE", elsewhere)
+        for text in (_ROUND_BEFORE, _ROUND_AFTER)
+    )
+    stands = f"        {_AT_ONCE}\n        if {boundary}:\n"
+    moved = f"        if {boundary}:\n            scaler.unscale_(optimizer)\n            {_CLIP}"
+    return Training(
+        name,
+        {"train.py": before},
+        {"train.py": after},
+        {"the clip is left out before a library": ((stands, moved),)},
+        (("AMP208", "train.py", 14),),
+    )
+
+
+GIVEN_AWAY = (
+    _given_away(
+        "the optimizer goes to a library in rounds of its own",
+        "(i + 1) % 2 == 0 and not options.tpu",
+        "if options.tpu:\n            xm.optimizer_step(optimizer)\n            model.zero_grad()",
+    ),
+    _given_away(
+        "the optimizer goes to a library in the other branch",
+        "i % 2 and not options.tpu",
+        "else:\n            xm.advance(optimizer, devices)",
+    ),
+)
