@@ -13,6 +13,7 @@ from amp_migrate.facts.paths import all_given, outward, path, root, tail, walk
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.protocol.calls.coming import handed_in
 from amp_migrate.training.bindings import values_of
+from amp_migrate.training.gradients.chosen import leaves_out
 from amp_migrate.training.gradients.handed_out import bases
 from amp_migrate.training.named import Optimizer
 from amp_migrate.training.origins.meant import in_turns, is_one_of_several, is_one_optimizer
@@ -21,6 +22,10 @@ from amp_migrate.values.objects import Instance, Made
 _WHOLE = ("module", "_orig_mod", "model")  # how what wraps a network calls it
 _OTHERS = "takes other gradients than those of the optimizer that Apex was asked for:"
 _APART = "takes the gradients of another object than that whose optimizer Apex was asked for:"
+_MORE = (
+    "takes gradients that no optimizer has, which `unscale_` leaves scaled, where Apex was asked for those of an "
+    "optimizer with a part of the network:"
+)
 _ALL = "takes the gradients of all optimizers, where Apex was asked for those of one of them:"
 
 
@@ -112,21 +117,40 @@ def _is_apart(side: Side, module: Module, network: ast.expr, of: Sequence[Optimi
 
 
 def taken_from_all(old: Side, new: Side) -> Iterator[tuple[Key, Difference]]:
-    """Yield the clips of a whole network that were clips of what `amp.master_params` gave for one of several optimizers."""
+    """Yield the clips of a whole network that were clips of what `amp.master_params` gave for an optimizer of less.
+
+    That is one of several, or tests choose what it has of the network.
+    """
     for name in changed(old, new):
-        wanted: list[str] = []
+        wanted: dict[str, list[str]] = {_ALL: [], _MORE: []}
         for function in old.functions[name]:
             for call, label in old.of_kind(function, Does.READ):
                 asked = [o for given in _values(function, call) for o in _masters(given)]
                 if any(_is_of_several(old.project, function, o) for o in asked):
-                    wanted.append(str(label))
-        for function in new.functions[name] if wanted else ():
-            for text in dict.fromkeys(wanted):
-                calls = [c for c, own in new.of_kind(function, Does.READ) if str(own) == text]
-                whole = [c for c in calls if _is_whole(new, function, c)]
-                if len(calls) - len(whole) < wanted.count(text):
-                    for call in whole:
-                        yield differs(function, call, f"`{ast.unparse(call)}` {_ALL}")
+                    wanted[_ALL].append(str(label))
+                elif any(_has_chosen(old, function, o) for o in asked):
+                    wanted[_MORE].append(str(label))
+        for function in new.functions[name] if any(wanted.values()) else ():
+            for why, texts in wanted.items():
+                for text in dict.fromkeys(texts):
+                    calls = [c for c, own in new.of_kind(function, Does.READ) if str(own) == text]
+                    whole = [c for c in calls if _is_whole(new, function, c)]
+                    if len(calls) - len(whole) < texts.count(text):
+                        for call in whole:
+                            yield differs(function, call, f"`{ast.unparse(call)}` {why}")
+
+
+def _has_chosen(side: Side, function: Function, optimizer: ast.expr) -> bool:
+    """Tell whether every call in sight that makes an optimizer gives it parameters that tests choose, which leave others out."""
+    objects = side.program.training.objects
+    numbers = _optimizers(side, function, optimizer)
+    of = [o for o in objects.optimizers if o.number in numbers]
+    making = [
+        (module, call)
+        for module, call in objects.results.of({g for o in of for g in o.groups})
+        if objects.made(call) & numbers and call.args
+    ]
+    return bool(making) and all(leaves_out(module, call.args[0]) for module, call in making)
 
 
 def _is_of_several(project: Project, function: Function, optimizer: ast.expr) -> bool:

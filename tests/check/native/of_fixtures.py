@@ -181,4 +181,13 @@ OF_FIXTURES = (
         never_cast=[('args.fit and args.fp16 and args.level == "O1"', "False")],
         cast_without_the_training=[("args.fit and ", "")],
     ),
+    _of(
+        "clip/tables_left_out_of_the_optimizer",
+        gradients_of_no_optimizer_clipped_too=[
+            (
+                '[p for group in optimizer.param_groups for p in group["params"]]',
+                "model.parameters()",
+            )
+        ],
+    ),
 )
