@@ -109,7 +109,8 @@ class Across:
         result.moved = tops
         clips = [use.node for use in self.outside if use.clips]
         result.read = [top for top in tops if not any(inside(tree, node, top) for node in clips)]
-        result.outside = leaves_out(step, limit, [use.statement for use in self.outside], steps)
+        if given:  # a way on which one of them steps leaves the step out
+            result.outside = leaves_out(step, limit, [use.statement for use in self.outside], steps)
         steps = [*steps, *given]
         result.before = min([*inner, outermost_anchor(step, steps), self._ahead(steps)], key=key)
         for top in tops if result.accumulates else ():
