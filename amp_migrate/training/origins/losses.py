@@ -18,7 +18,7 @@ from amp_migrate.training.origins.collected import Collected, item
 from amp_migrate.training.origins.deferred import Deferred
 from amp_migrate.training.origins.reaching import Body, Reaching, part_before
 from amp_migrate.training.origins.scale import Scale
-from amp_migrate.training.origins.walk import Origin, Place, Step, Walk
+from amp_migrate.training.origins.walk import Origin, Place, Step, Walk, all_behind
 from amp_migrate.training.types.settled import (
     LEAVES,
     NARROW,
@@ -98,7 +98,7 @@ class Losses:
             for module, call in self.objects.method_calls.get("backward", [])
             if isinstance(call.func, ast.Attribute)
         ]
-        return self._walks[None].back(losses)[1]
+        return all_behind(self._project, self._walks[None], losses)
 
     @cached_property
     def called(self) -> set[int]:

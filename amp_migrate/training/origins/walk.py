@@ -8,7 +8,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from amp_migrate.facts.closure import Gathered, closure
-from amp_migrate.project import Function
+from amp_migrate.project import Function, Project
 
 
 class Origin(NamedTuple):
@@ -21,7 +21,17 @@ class Origin(NamedTuple):
     elsewhere: bool = False
 
 
+def handed_in(project: Project, function: Function, name: str) -> list[Origin]:
+    """Return what the calls of a function give a parameter, and those of the partial objects that are made of it."""
+    given = [(s.call, at, node) for s, at, node in project.received(function, name)]
+    for site, completing in project.completions(function):
+        given.append((site.call, site.function, completing.get(name)))
+    return [Origin(at, node, up=call) for call, at, node in given if node is not None]
+
+
 Place = tuple[Function, ast.AST]
+
+
 _NONE: frozenset[int] = frozenset()
 
 
@@ -196,3 +206,16 @@ class Walk:
 def _handed_in(ups: list[tuple[ast.Call, _Spot]], call: ast.Call) -> list[_Spot]:
     """Return what a call hands in for a parameter; what all calls do where it is not among them."""
     return [up for made, up in ups if made is call] or [up for _, up in ups]
+
+
+def all_behind(project: Project, walk: Walk, values: Iterable[Place]) -> set[ast.AST]:
+    """Return the nodes that some values are computed of, and those of what calls of partial objects give parameters among them."""
+    met = walk.back(values)[1]
+    completing = [
+        (site.function, value)
+        for function in project.calls.completions
+        for site, given in project.completions(function)
+        for name, value in given.items()
+        if any(isinstance(n, ast.Name) and n.id == name and n in met for n in function.own_nodes)
+    ]
+    return met | walk.back(completing)[1]

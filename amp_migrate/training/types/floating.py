@@ -16,7 +16,7 @@ from amp_migrate.training.forwards.known_losses import is_loss, is_loss_class
 from amp_migrate.training.forwards.outputs import VIEWS
 from amp_migrate.training.origins.losses import Losses
 from amp_migrate.training.origins.reaching import changed_by
-from amp_migrate.training.origins.walk import Origin, Place, Step, Walk
+from amp_migrate.training.origins.walk import Origin, Place, Step, Walk, handed_in
 from amp_migrate.training.types.floats import Kind
 from amp_migrate.training.types.known import types_of
 
@@ -212,11 +212,7 @@ class Floating:
                 holder = self._losses.reached.holder(function, value)
                 found.append(Origin(holder, value, elsewhere=holder is not function))
             if isinstance(bound, ast.arg):
-                found += [
-                    Origin(where, given, up=site.call)
-                    for site, where, given in self._project.received(function, bound.arg)
-                    if given is not None
-                ]
+                found += handed_in(self._project, function, bound.arg)
             elif bound is not value:
                 found.append(Origin(function, bound))
         return found

@@ -29,6 +29,16 @@ class Handed:
             return None
         return found or None
 
+    def given(self, function: Function, name: str) -> list[ast.expr | None]:
+        """Return what the calls of a function hand in for a parameter, those of partial objects of it among them; None for nothing."""
+        completed = [given.get(name) for _, given in self._project.completions(function)]
+        found: list[ast.expr | None] = []
+        for site in self.sites(function) or ():
+            given = self._project.arguments(site, function).get(name)
+            partly = completed if site.partial else []
+            found += [given if each is None else each for each in partly] or [given]
+        return found
+
     @cached_property
     def _runs(self) -> dict[Function, list[CallSite]]:
         """The calls of networks and criteria, by the `forward` that they run."""

@@ -175,11 +175,9 @@ class Types:
 
     def _parameter(self, function: Function, parameter: ast.arg) -> Rule:
         """Return the rule of what all calls hand in for a parameter."""
-        sites = self._handed.sites(function)
         default = function.parameters.defaults.get(parameter.arg)
         spots: list[Spot] = []
-        for site in sites or ():
-            given = self._project.arguments(site, function).get(parameter.arg)
+        for given in self._handed.given(function, parameter.arg):
             if given is not None:
                 spots.append(Spot(self._project.holder(given), given))
             elif default is not None:

@@ -190,4 +190,12 @@ OF_FIXTURES = (
             )
         ],
     ),
+    _of(
+        "autocast/critic_of_means_by_a_partial",
+        the_loss_of_one_network_in_fp16=[("(made).float().mean()", "(made).mean()")],
+        the_loss_of_the_other_in_fp16=[
+            ("found.float()", "found"),
+            ("invented.float()", "invented"),
+        ],
+    ),
 )

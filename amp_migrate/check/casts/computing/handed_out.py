@@ -10,10 +10,12 @@ from amp_migrate.check.casts.networks import Networks
 from amp_migrate.check.events.claims import Claims
 from amp_migrate.check.events.sides import Key, Side, differs, staying
 from amp_migrate.check.events.traces import Difference
+from amp_migrate.facts.closure import closure
 from amp_migrate.project import Function
 from amp_migrate.training.contexts import Context, around, context, is_scale_loss
 from amp_migrate.training.forwards.classes import is_of_network
 from amp_migrate.training.forwards.outputs import outputs
+from amp_migrate.training.origins.walk import handed_in
 from amp_migrate.training.types.floats import Kind
 from amp_migrate.training.types.known import types_of
 
@@ -34,8 +36,11 @@ def narrowed(
                 loss = _native(call)
                 if loss is None or ast.unparse(loss) not in wide:
                     continue
-                halves = {held.native for held in types.of(function, loss)} == {Kind.HALF}
-                if halves and not _is_kept_apart(new, function, loss):
+                if any(
+                    {held.native for held in types.of(*given)} == {Kind.HALF}
+                    and not _is_kept_apart(new, *given)
+                    for given in _given(new, function, loss)
+                ):
                     yield differs(function, call, f"`{ast.unparse(loss)}` {_HALVED}")
 
 
@@ -64,7 +69,9 @@ def _scaled(side: Side, function: Function, networks: Networks) -> Iterator[ast.
     for call in function.calls if not _is_older(function) else ():
         if not call.args or not is_scale_loss(project, function.module, call.func):
             continue
-        made = [(project.holder(c), c) for c in losses.calls(function, call.args[0], cast=True)]
+        given = _given(side, function, call.args[0])
+        calls = {c for each in given for c in losses.calls(*each, cast=True)}
+        made = [(project.holder(c), c) for c in calls]
         outside = [(f, c) for f, c in made if not is_of_network(f)]
         run = [c for f, c in outside if spelled(c) in networks.forwards(f)]
         if run and all(_is_given(side, networks, c) for c in run):
@@ -75,6 +82,22 @@ def _native(call: ast.Call) -> ast.expr | None:
     """Return the loss that a call scales for its backward."""
     scales = isinstance(call.func, ast.Attribute) and call.func.attr == "scale"
     return call.args[0] if scales and len(call.args) == 1 else None
+
+
+def _given(side: Side, function: Function, loss: ast.expr) -> Iterator[tuple[Function, ast.expr]]:
+    """Yield what each call hands in for a loss that is a parameter, however far up; the loss itself where it is none."""
+    reaching = side.program.training.losses.reaching
+
+    def above(at: tuple[Function, ast.expr]) -> Iterator[tuple[Function, ast.expr]]:
+        function, node = at
+        held = reaching(function, node) if isinstance(node, ast.Name) else []
+        parameters = [value for value in held if isinstance(value, ast.arg)]
+        for value in parameters if len(parameters) == len(held) else ():
+            for given in handed_in(side.project, function, value.arg):
+                if isinstance(given.node, ast.expr):
+                    yield given.function, given.node
+
+    yield from (at for at in closure([(function, loss)], above) if not any(above(at)))
 
 
 def _is_kept_apart(side: Side, function: Function, loss: ast.expr) -> bool:
