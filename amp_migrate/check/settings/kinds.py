@@ -48,15 +48,18 @@ def kinds(old: Side, new: Side, every: Sequence[Initialize]) -> Iterator[tuple[K
         items = [item for item in every if item.trains and key(item.function) == name]
         made = [(f, call) for f, call in _made(new) if key(f) == name]
         if made and not any(key(f) == name for f, _ in _made(old)):
-            yield from _differing(old, items, made)
+            yield from _differing(old, new, items, made)
 
 
 def _differing(
-    old: Side, items: Sequence[Initialize], made: Sequence[tuple[Function, ast.Call]]
+    old: Side,
+    new: Side,
+    items: Sequence[Initialize],
+    made: Sequence[tuple[Function, ast.Call]],
 ) -> Iterator[tuple[Key, Difference]]:
     before = items[0].function
     had = [
-        (_condition(item.function, item.call), scale)
+        (_condition(old, item.function, item.call), scale)
         for item in items
         if (scale := _scale(old, item)) is not None
     ]
@@ -65,7 +68,7 @@ def _differing(
     unpacked = any(k.arg is None for item in items for k in item.call.keywords)
     if len(had) < len(items) or (unpacked and not _chooses(made)):
         return
-    has = [(_condition(function, call), call) for function, call in made]
+    has = [(_condition(new, function, call), call) for function, call in made]
     tests = [test for test, _ in (*had, *has)] + [t for _, s in had for t in _chosen_by(s)]
     flags = {ast.dump(flag): flag for test in tests for flag in flags_of(test)}
     if len(flags) > _MOST:
@@ -113,9 +116,10 @@ def _sets(side: Side) -> Iterator[ast.Call]:
                 yield call
 
 
-def _condition(function: Function, call: ast.Call) -> ast.expr:
+def _condition(side: Side, function: Function, call: ast.Call) -> ast.expr:
     """Return all that must hold for a call to run, a comparison with a choice as a choice of comparisons."""
-    tests = [spelt(function, test) for test in tests_around(function, call)]
+    constant = partial(side.constant, function)
+    tests = [spelt(function, filled(test, constant)) for test in tests_around(function, call)]
     return _told_apart(ast.BoolOp(ast.And(), [ast.Constant(True), *tests]))
 
 

@@ -31,6 +31,15 @@ def _of(case: str, *claims: tuple[str, str, int], **faults: list[tuple[str, str]
 
 OF_FIXTURES = (
     _of(
+        "simple/scale_that_no_call_gives",
+        scale_of_the_other_kind=[("if loss_scale in (None", "if loss_scale not in (None")],
+    ),
+    _of(
+        "project/static_scale_by_default",
+        scale_that_grows=[("growth_interval=2**31 - 1", "growth_interval=2000")],
+        scale_of_the_other_kind=[("if scale in (None", "if scale not in (None")],
+    ),
+    _of(
         "flags/level_by_another_name",
         level_of_another_number=[("hparams.level", "hparams.seed")],
     ),
