@@ -13,7 +13,7 @@ MAKERS = ("*conda*.py", "*environment*.py", "*requirements*.py")
 """Scripts that write requirements."""
 
 _SAID = re.compile(
-    r"(?<![\w.\-/])(?:py)?torch\b`?\*{0,2}[ \t]*[(\[:]?[ \t]*(?P<sign>>=|==?|~=|≥|>)?[ \t]*v?(?P<release>\d+\.\d+(?:\.\d+)*)(?P<more>[ \t]*\+)?",
+    r"(?<![\w.\-/])(?:py)?torch\b`?\*{0,2}[ \t]*[(\[:]?[ \t]*(?P<sign>>=|==?|~=|≥|>)?[ \t]*v?(?P<release>\d+\.\d+(?:\.\d+)*)(?P<more>[ \t]*\+(?!\w))?",
     re.I,
 )
 _BETWEEN = re.compile(r"[\s(\[:`*]+")
