@@ -9,14 +9,16 @@ from functools import partial
 from amp_migrate.facts.below import every, with_parts
 from amp_migrate.facts.constants import number
 from amp_migrate.facts.paths import defs, path, uses, walk
-from amp_migrate.flow.assumption import NOTHING, Known
+from amp_migrate.flow.assumption import NOTHING, Assumption, Known
 from amp_migrate.flow.cfg.subject import Fork, evaluated, question, ways
 from amp_migrate.flow.evaluate import evaluate
+from amp_migrate.flow.refine import refine
 from amp_migrate.flow.terms import term_of_name
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function
 from amp_migrate.project.order import dominates, inside, loop_of
 from amp_migrate.training.flags.counted import remainders
+from amp_migrate.training.flags.fixed import is_fixed
 from amp_migrate.training.flags.turns import Counter, turns
 from amp_migrate.training.origins.constants import constant_of
 
@@ -61,6 +63,26 @@ def counted_by(unit: Unit, function: Function, limit: Fork) -> set[str]:
     """Return the spellings of how many micro-batches a window holds."""
     found = remainders(unit.project, unit.losses.reached, function, question(limit))
     return {ast.unparse(node.right) for _, node in found}
+
+
+def holds_one_where_scaled(unit: Unit, function: Function, limit: Fork) -> bool:
+    """Tell whether windows hold one micro-batch wherever Apex scales a loss, as its test sets them so: none is left over then."""
+    found = list(remainders(unit.project, unit.losses.reached, function, question(limit)))
+    scaled = [b.node for b in unit.backwards_of(function) if b.scaled]
+    return bool(scaled and found) and all(
+        where is function
+        and is_fixed(unit.project, function, asked.right, 1, _known(function, node))
+        for where, asked in found
+        for node in scaled
+    )
+
+
+def _known(function: Function, node: ast.AST) -> Assumption:
+    """Return what the tests around a node say."""
+    known = NOTHING
+    for side, holds in function.module.tree.sides(node):
+        known = refine(known, side.test, holds) or known
+    return known
 
 
 def asks_for_several(test: ast.expr, sizes: set[str]) -> bool:

@@ -31,7 +31,7 @@ import textwrap
 from collections.abc import Iterator
 
 from amp_migrate.apex.sites import Kind, Site
-from amp_migrate.facts.paths import all_given, tail, walk
+from amp_migrate.facts.paths import all_given, path, tail, walk
 from amp_migrate.flow.assumption import NOTHING
 from amp_migrate.flow.condition import negate
 from amp_migrate.flow.evaluate import evaluate
@@ -41,6 +41,7 @@ from amp_migrate.placement.reads.zeroing import lost_windows, windows
 from amp_migrate.placement.steps.passing import behind_helper, unscaling
 from amp_migrate.placement.unscaling.parameters import replaced_parameters
 from amp_migrate.placement.unscaling.unscale import Asked, Inside, Unscale
+from amp_migrate.placement.windows.counting import holds_one_where_scaled
 from amp_migrate.placement.windows.skipped import jumps
 from amp_migrate.placement.windows.unused import left_out, unused
 from amp_migrate.plan.model import Decision, Edit, Insert, Replace, ReplaceExpression, Status
@@ -66,6 +67,7 @@ _PASSED = (
 
 
 _TIGHT = (ast.Constant, ast.Name, ast.Attribute, ast.Call, ast.Subscript)
+_JUMPS = (ast.Break, ast.Continue, ast.Raise, ast.Return)
 _LOOSE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Call, ast.keyword, ast.Compare)
 
 
@@ -93,7 +95,8 @@ def decide(context: Context) -> Iterator[Decision]:
         elif unscale.inside not in written:
             written.add(unscale.inside)
             yield _unscale(context, Unscale(*unscale.inside))
-        if unscale.outside is not None and (unscale.moved or not unscale.accumulates):
+        leaves = unscale.outside is not None and (unscale.moved or not unscale.accumulates)
+        if leaves and unscale.outside is not None and not _steps_either_way(context, unscale):
             yield decision(RULE, Status.NOTE, unscale.function.module, unscale.outside, _LEFT_OUT)
         if unscale.decided is not None:
             step = unscale.decided
@@ -130,7 +133,7 @@ def _lost(context: Context) -> Iterator[Decision]:
     """Report micro-batches whose gradients are cleared before the step, where no correction keeps them."""
     unit = context.unit
     lost = lost_windows(unit, context.settings.enabled("AMP201"))
-    cut = {window.backward for window in windows(unit)}
+    cut = {window.backward: window.limit for window in windows(unit)}
     moved = [zeroing.statement for zeroing in before_step(unit)]
     never = dict.fromkeys(unused(unit, moved))
     for backward in unit.backwards if not unit.plain else ():
@@ -143,6 +146,8 @@ def _lost(context: Context) -> Iterator[Decision]:
             where = f", under `{test}`," if test else ""
             advice = f"clear gradients behind the step{where} if those of all micro-batches were meant to add up"
             if limit is None and backward in cut:
+                if holds_one_where_scaled(unit, backward.function, cut[backward]):
+                    continue
                 advice = "step those of the last micro-batches as well, behind their loop, if they were meant to count"
             yield decision(RULE, Status.NOTE, *place, _LOST, advice=advice)
             never.pop(place, None)
@@ -155,6 +160,27 @@ def _lost(context: Context) -> Iterator[Decision]:
         said = said and not any(behind_helper(unit, s, context.unscales) for s in unit.steps)
         if place not in never and backward.node not in lost and not said:
             yield decision(RULE, Status.NOTE, *place, _PASSED)
+
+
+def _steps_either_way(context: Context, unscale: Unscale) -> bool:
+    """Tell whether a test steps the optimizer whichever way it goes, as where that is one or a list of them."""
+    test, tree = unscale.outside, unscale.function.module.tree
+    own = [
+        step
+        for step in context.unit.steps_of(unscale.function)
+        if step.text == unscale.optimizer
+        or (isinstance(step.anchor, ast.For) and path(step.anchor.iter) == unscale.optimizer)
+    ]
+    anchors = [step.anchor for step in own]
+    return isinstance(test, ast.If) and all(
+        any(tree.block(anchor) is branch for anchor in anchors) and not _leaves(branch)
+        for branch in (test.body, test.orelse)
+    )
+
+
+def _leaves(branch: list[ast.stmt]) -> bool:
+    """Tell whether some statements may go elsewhere before they are done."""
+    return any(isinstance(n, _JUMPS) for stmt in branch for n in ast.walk(stmt))
 
 
 def _is_said(context: Context, function: Function) -> bool:

@@ -27,7 +27,7 @@ from collections.abc import Iterator
 from amp_migrate.apex.sites import Kind
 from amp_migrate.flow.cfg.subject import Fork, question
 from amp_migrate.placement.reads.zeroing import begins_empty, lost_windows, windows
-from amp_migrate.placement.windows.counting import ends_whole, restarts
+from amp_migrate.placement.windows.counting import ends_whole, holds_one_where_scaled, restarts
 from amp_migrate.placement.windows.ending import Rest, rest
 from amp_migrate.plan.model import Decision, Status
 from amp_migrate.protocol.code.program import program_of
@@ -87,7 +87,7 @@ def _decided(context: Context, overflows: str) -> Iterator[Decision]:
         left = Rest.CLEARED if begins_empty(context.unit, window) else left
         told, advice = _TOLD[left]
         more = ""
-        if left is Rest.CLEARED and overflows:
+        if left is Rest.CLEARED and overflows and not holds_one_where_scaled(*here):
             more = overflows + _kept_in_masters(context, step)
         yield decision(
             RULE,
