@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.plan.model import Decision, Status
 from amp_migrate.rules.base import FileContext, Rule, Safety, decision
-from amp_migrate.rules.rest.found.uses import ORDER, uses
+from amp_migrate.rules.rest.found.uses import ORDER, names_what_is_held, uses
 
 RULE = Rule("AMP307", "other parts of Apex", Safety.REPORT, order=ORDER)
 
@@ -82,7 +82,7 @@ def decide_file(context: FileContext) -> Iterator[Decision]:
         return
     elsewhere = set(uses(context, *_ELSEWHERE))
     for site in context.of(Kind.OTHER):
-        if site not in elsewhere:
+        if site not in elsewhere and not names_what_is_held(context, site):
             yield _report(site)
 
 

@@ -28,6 +28,7 @@ _REPLACED = {
         "create_syncbn_process_group",
     )
 }
+_NAMING = frozenset({"__doc__", "__module__", "__name__", "__qualname__"})
 _SUBMODULES = {
     "apex.parallel.distributed": "apex.parallel",
     "apex.parallel.sync_batchnorm": "apex.parallel",
@@ -73,6 +74,7 @@ def uses(context: FileContext, *names: str) -> list[Site]:
     return [
         site
         for site in context.of(Kind.OTHER)
+        if not names_what_is_held(context, site)
         if any(
             site.name.startswith(n) or f"{site.name}." == n
             if n.endswith(".")
@@ -80,6 +82,11 @@ def uses(context: FileContext, *names: str) -> list[Site]:
             for n in names
         )
     ]
+
+
+def names_what_is_held(context: FileContext, site: Site) -> bool:
+    """Tell whether a use asks what a variable holds for its name: that is said where the variable gets it."""
+    return site.name.rpartition(".")[2] in _NAMING and by_value(context, site)
 
 
 def forget_native(context: FileContext) -> None:
