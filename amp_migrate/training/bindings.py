@@ -148,15 +148,20 @@ def _initialized(call: ast.Call, place: int) -> list[ast.expr]:
 
 
 def wholes(project: Project, function: Function, name: ast.Name) -> list[ast.expr]:
-    """Return what a function takes apart where it binds a name, at any depth: of ``a, (b, c) = x, given`` for `b` it is `given`."""
+    """Return what a function takes apart anywhere to bind a name."""
     module = function.module
-    found: list[ast.expr] = []
-    for binding in module.scopes.bindings(function.scope, name.id):
-        up = _taker(module, binding)
-        apart = isinstance(module.tree.parent(binding), ast.Tuple | ast.List)
-        if apart and isinstance(up, ast.Assign):
-            found.append(own_part(project, module, binding, up.value))
-    return found
+    bindings = module.scopes.bindings(function.scope, name.id)
+    taken = (taken_apart(project, module, binding) for binding in bindings)
+    return [whole for whole in taken if whole is not None]
+
+
+def taken_apart(project: Project, module: Module, binding: ast.AST) -> ast.expr | None:
+    """Return what an assignment takes apart where it binds a name, at any depth: of ``a, (b, c) = x, given`` for `b` it is `given`."""
+    up = _taker(module, binding)
+    apart = isinstance(module.tree.parent(binding), ast.Tuple | ast.List)
+    if not apart or not isinstance(up, ast.Assign):
+        return None
+    return own_part(project, module, binding, up.value)
 
 
 def own_part(project: Project, module: Module, target: ast.AST, value: ast.expr) -> ast.expr:

@@ -20,7 +20,7 @@ from amp_migrate.training.forwards.forwards import Forward
 from amp_migrate.training.forwards.holders import holders
 from amp_migrate.training.initialized.followed import are_followed
 from amp_migrate.training.initialized.ungiven import Origin, Ungiven
-from amp_migrate.training.region import Region, calls_in
+from amp_migrate.training.region import Region, calls_in, run_in
 
 
 class Run(NamedTuple):
@@ -56,7 +56,7 @@ class Networks:
 
     def _found(self, region: Region) -> Run:
         found: dict[Origin, None] = {}
-        direct = self._forwards(calls_in([region]))
+        direct = self._forwards(calls_in([region])) or self._leading(region)
         for module, call in direct or self._behind(region):
             function = self._unit.project.function_of(module, call)
             held = self._held(module, call)
@@ -72,6 +72,15 @@ class Networks:
     def _forwards(self, calls: Iterable[tuple[Module, ast.Call]]) -> list[tuple[Module, ast.Call]]:
         runs = self._unit.forwards.call
         return [(module, call) for module, call in calls if runs(module, call) is Forward.NETWORK]
+
+    def _leading(self, region: Region) -> list[tuple[Module, ast.Call]]:
+        """Return the calls that are handed networks, in a region that comes to forwards by generators or functions in others."""
+        project = self._unit.project
+        below = run_in(project, [region])
+        if not any(self._forwards((f.module, call) for call in f.all_calls) for f in below):
+            return []
+        calls = calls_in([region])
+        return [(m, c) for m, c in calls if project.callees(c) and self._held(m, c)]
 
     def _behind(self, region: Region) -> list[tuple[Module, ast.Call]]:
         """Return the forwards whose outputs a region computes with that runs none itself."""

@@ -85,7 +85,8 @@ def cast_now(context: Context, rule: Rule, cast: Iterable[Region]) -> Iterator[D
 
 def _handed(region: Region, run: Run) -> tuple[Place, ...]:
     """Return where a region is handed what Apex was not given."""
-    handed = (o for o in run.others if o.function is not region.function)
+    within = {n for stmt in region.statements() for n in ast.walk(stmt)}
+    handed = (o for o in run.others if o.node not in within)
     return tuple(dict.fromkeys(place_of(o.function.module, o.node) for o in handed))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -11,19 +11,14 @@ from amp_migrate.facts.paths import all_given, bottom, outward
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.forwarded import Received
 from amp_migrate.project.rounds import may_follow
-from amp_migrate.training.bindings import returned, wholes
 from amp_migrate.training.forwards.classes import is_of_network
+from amp_migrate.training.initialized.anew import Anew, Begins
 from amp_migrate.training.initialized.kept import kept
 from amp_migrate.training.origins.reaching import Reaching
 from amp_migrate.values.objects import Instance, Made
 from amp_migrate.values.values import Near
 
 Above = frozenset[tuple[Function, str]]
-Begins = Callable[[Function], Collection[ast.AST]]
-"""Gives what initializes in a function, by itself or in what it calls."""
-
-_LOOKING = frozenset({"get", "items", "keys", "values"})
-"""Methods of a table that change nothing in it."""
 
 
 class Origin(NamedTuple):
@@ -48,6 +43,7 @@ class Ungiven:
         self._reaching = reaching
         self._given = frozenset(given)
         self._begins = begins
+        self._anew = Anew(project, reaching, begins, self.may_hold)
 
     def origins(self, function: Function, node: ast.expr) -> list[Origin]:
         """Return where a network comes from: of a parameter, what the calls hand in, however far up."""
@@ -90,11 +86,20 @@ class Ungiven:
         held = self._reaching.of(function, node) if isinstance(node, ast.Name) else []
         name = next((value.arg for value in held if isinstance(value, ast.arg)), None)
         if name is None:
-            yield Origin(function, node, self._is_other(function, node, behind))
-        elif (function, name) not in above:
-            above |= {(function, name)}
-            begins = self._begins(function)
-            behind |= any(may_follow(self._project, function, begin, node) for begin in begins)
+            other = self._is_other(function, node, behind)
+            yield Origin(function, node, other)
+            if not (other or behind) and isinstance(node, ast.Name):
+                fresh = self._anew.among(function, node)
+                yield from (Origin(function, value, other=True) for value in fresh)
+            return
+        owner = self._owner(function, node)
+        if (owner, name) not in above:
+            above |= {(owner, name)}
+            begins = self._begins(owner)
+            if owner is not function:
+                behind |= bool(begins)  # what runs later may run behind any of them
+            behind |= any(may_follow(self._project, owner, begin, node) for begin in begins)
+            function = owner
             for value in held:
                 if not isinstance(value, ast.arg):
                     inner = self._wrapped(name, value)
@@ -109,6 +114,12 @@ class Ungiven:
             for got in received:
                 if got.node is not None:
                     yield from self._origins(got.function, got.node, above, behind=behind)
+
+    def _owner(self, function: Function, node: ast.expr) -> Function:
+        """Return the function whose variable a name is: one around, where it has none of that name."""
+        module = function.module
+        scope = module.scopes.owner(node) if isinstance(node, ast.Name) else function.scope
+        return function if scope is None else module.functions.get(scope, function)
 
     def _kept(
         self, function: Function, node: ast.expr, got: Received, above: Above
@@ -143,7 +154,7 @@ class Ungiven:
         if behind or self._is_apart(function, node):
             return self._is_apart(function, node)
         made = self.may_hold(function.module, node) or self._is_made_here(function, node)
-        return made and self._is_new(function, node, frozenset(), frozenset())
+        return made and self._anew.is_new(function, node)
 
     def _is_made_here(self, function: Function, node: ast.expr) -> bool:
         """Tell whether a variable of a function holds what calls of no function of the project make."""
@@ -173,121 +184,8 @@ class Ungiven:
         """Tells, quickly and never wrongly no, whether an object of an expression may be a network or hold one."""
         return self._project.values.near(self._given, held=True)
 
-    def _is_new(
-        self,
-        function: Function,
-        node: ast.expr,
-        seen: frozenset[ast.AST],
-        called: frozenset[Function],
-    ) -> bool:
-        """Tell whether nothing is initialized between what makes an object and where it is read; parameters of what is `called` are new."""
-        if node in seen or isinstance(node, ast.Lambda):
-            return False
-        if self._is_definition(function.module, node) or not self.may_hold(function.module, node):
-            return True
-        seen |= {node}
-        if isinstance(node, ast.Name):
-            return self._is_bound_anew(function, node, seen, called)
-        if isinstance(node, ast.Call):
-            return self._makes(function, node, seen, called)
-        if isinstance(node, ast.IfExp | ast.BoolOp | ast.List | ast.Tuple | ast.Dict | ast.Starred):
-            parts = (n for n in ast.iter_child_nodes(node) if isinstance(n, ast.expr))
-            return all(self._is_new(function, part, seen, called) for part in parts)
-        return False
-
-    def _is_bound_anew(
-        self,
-        function: Function,
-        name: ast.Name,
-        seen: frozenset[ast.AST],
-        called: frozenset[Function],
-    ) -> bool:
-        if function.module.scopes.owner(name) is not function.scope:
-            return False
-        held = self._reaching.of(function, name)
-        values = [value for value in held if isinstance(value, ast.expr)]
-        if len(values) < len(held) or not held:
-            taken = wholes(self._project, function, name) if set(held) == {None} else []
-            if taken:
-                return all(self._is_definition(function.module, whole) for whole in taken)
-            return function in called and all(isinstance(value, ast.arg) for value in held)
-        begins = self._begins(function)
-        if any(may_follow(self._project, function, begin, name, values) for begin in begins):
-            return False
-        if any(not self._is_new(function, value, seen, called) for value in values):
-            return False
-        return all(self._is_new(function, given, seen, called) for given in _put(function, name))
-
-    def _is_definition(self, module: Module, node: ast.AST) -> bool:
-        """Tell whether an expression is a constant, a class or a function, or a table of such: ``NETWORKS[args.kind]``."""
-        if isinstance(node, ast.Constant):
-            return True
-        if isinstance(node, ast.Name):
-            if self._project.resolve(module, node) is not None:
-                return True
-            value = module.scopes.only_value(node)
-            table = isinstance(value, ast.Dict | ast.List | ast.Tuple) and not _is_filled(
-                module, node
-            )
-            return table and value is not None and self._is_definition(module, value)
-        if isinstance(node, ast.Subscript):
-            return self._is_definition(module, node.value)
-        if isinstance(node, ast.Dict | ast.List | ast.Tuple):
-            parts = (n for n in ast.iter_child_nodes(node) if isinstance(n, ast.expr))
-            return all(self._is_definition(module, part) for part in parts)
-        return False
-
     def _holds(self, module: Module, node: ast.expr) -> bool:
         """Tell whether an object is a network that is initialized, or is seen to hold one."""
         values = self._project.values
         held = values.lineage(module, node) | values.inside(module, node)
         return bool(held & values.origins(self._given))
-
-    def _makes(
-        self,
-        function: Function,
-        call: ast.Call,
-        seen: frozenset[ast.AST],
-        called: frozenset[Function],
-    ) -> bool:
-        """Tell whether a call makes an object of what is new, or hands one on."""
-        if call in self._begins(function):
-            return False
-        parts = [*all_given(call)]
-        parts += [call.func.value] if isinstance(call.func, ast.Attribute) else []
-        if not all(self._is_new(function, part, seen, called) for part in parts):
-            return False
-        callees = [] if self._project.constructed(call) else self._project.callees(call)
-        if any(callee in called for callee in callees):
-            return False
-        return all(
-            self._is_new(callee, value, seen, called | {callee})
-            for callee in callees
-            for value in returned(callee)
-        )
-
-
-def _put(function: Function, name: ast.Name) -> Iterator[ast.expr]:
-    """Yield what a function puts into the object of a variable: as an attribute, or by a method of it."""
-    tree = function.module.tree
-    for node in function.module.scopes.spelt(function.scope, name.id):
-        up = tree.parent(node)
-        if not isinstance(up, ast.Attribute) or up.value is not node:
-            continue
-        user = tree.parent(up)
-        if isinstance(user, ast.Assign) and up in user.targets:
-            yield user.value
-        elif isinstance(user, ast.Call) and user.func is up:
-            yield from all_given(user)
-
-
-def _is_filled(module: Module, name: ast.Name) -> bool:
-    """Tell whether anything is put into a table after it is made, or may be: a method of it is called, or it is handed on."""
-    tree = module.tree
-    for node in module.scopes.spelt(module.scopes.owner(name), name.id):
-        up = tree.parent(node)
-        reads = isinstance(up, ast.Subscript) and up.value is node and isinstance(up.ctx, ast.Load)
-        reads |= isinstance(up, ast.Attribute) and up.attr in _LOOKING
-        if isinstance(node.ctx, ast.Load) and not reads:
-            return True
-    return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from amp_migrate.facts.paths import arguments_of, outward
 from amp_migrate.facts.variables import Variable, variable
@@ -13,12 +14,19 @@ from amp_migrate.flow.cfg.points import Point
 from amp_migrate.project import Anonymous, Function, Module, Project
 from amp_migrate.project.once import once
 from amp_migrate.project.rounds import graphs
-from amp_migrate.training.bindings import bound_value, unpacked
+from amp_migrate.training.bindings import bound_value, taken_apart, unpacked
 from amp_migrate.training.objects import Objects
 from amp_migrate.training.origins.walk import Origin
 
 Body = Callable[[Module, ast.AST], Function]
 Held = ast.expr | ast.arg | None
+
+
+class Given(NamedTuple):
+    """What a statement binds a variable to, or where that shows no more, what it takes `apart` to bind it."""
+
+    value: Held
+    apart: bool = False
 
 
 class Reaching:
@@ -36,6 +44,19 @@ class Reaching:
         if known is None:
             known = self._known[function, name] = self._of(function, name)
         return known
+
+    def given(self, function: Function, name: ast.Name) -> list[Given]:
+        """Return the same of a variable of the function itself, without a look into the calls whose results are taken apart."""
+        found: dict[Given, None] = {}
+        for point in self._graphs.of(function.scope).bound_before(name):
+            whole = taken_apart(self._project, function.module, point.node)
+            if point.kind is PointKind.ENTRY:
+                found[Given(_parameter(function, name.id))] = None
+            elif point.value is None and whole is not None:
+                found[Given(whole, apart=True)] = None
+            else:
+                found |= {Given(value): None for value in self._stored(function.module, point)}
+        return list(found)
 
     def read(self, function: Function, name: ast.Name) -> list[Held]:
         """Return the same, without what no read gets past: that a variable of a function is not bound yet."""
