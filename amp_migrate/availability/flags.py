@@ -9,15 +9,17 @@ from amp_migrate.facts.below import outcomes
 from amp_migrate.facts.closure import closure
 from amp_migrate.facts.constants import is_none, string
 from amp_migrate.facts.imports import last_name
+from amp_migrate.facts.paths import path
 from amp_migrate.flow.condition import entry, is_looked_up
 from amp_migrate.project import Module, Project
 from amp_migrate.project.once import kept
 
 _GIVES_OTHERS = frozenset({"float", "input", "int", "len", "str"})
+_OF_DICTIONARIES = frozenset({"get", "items", "keys", "pop", "setdefault", "values"})
 
 
 def not_bools(project: Project, modules: Iterable[Module]) -> frozenset[str]:
-    """Return the names of options and parameters of files whose values are strings or numbers, and of settings that may be missing.
+    """Return the names of options and parameters of files whose values are strings or numbers, of settings that may be missing, and of what holds others.
 
     autocast raises TypeError for an `enabled` that is no bool.
     """
@@ -49,8 +51,12 @@ def _not_bools(project: Project, modules: list[Module]) -> frozenset[str]:
             for callee in project.callees(call):
                 for name, value in project.given(call, callee).items():
                     bind(module, [name], value)
+            found |= _collections(call)
         for arguments in module.tree.nodes(ast.arguments):
             found |= _defaulted(arguments)
+        found |= {last_name(node.value) for node in module.tree.nodes(ast.Subscript)} - {""}
+        held = (_holder(project, module, node) for node in module.tree.nodes(ast.Attribute))
+        found |= {name for name in held if name is not None}
         for statement in module.tree.nodes(ast.Assign, ast.AnnAssign, ast.NamedExpr):
             targets = statement.targets if isinstance(statement, ast.Assign) else ()
             if isinstance(statement, ast.AnnAssign | ast.NamedExpr):
@@ -62,6 +68,21 @@ def _not_bools(project: Project, modules: list[Module]) -> frozenset[str]:
                 if isinstance(node, ast.Return) and node.value:
                     bind(module, [function.name], node.value)
     return frozenset(closure(found, lambda name: copies.get(name, ())))
+
+
+def _collections(call: ast.Call) -> set[str]:
+    """Return what a call shows to be a dictionary: ``f(**settings)``, ``settings.get(...)``."""
+    held = [keyword.value for keyword in call.keywords if keyword.arg is None]
+    if isinstance(call.func, ast.Attribute) and call.func.attr in _OF_DICTIONARIES:
+        held.append(call.func.value)
+    return {last_name(node) for node in held if not isinstance(node, ast.Call)} - {""}
+
+
+def _holder(project: Project, module: Module, node: ast.Attribute) -> str | None:
+    """Return the path of what an attribute is read of that is an attribute of an object itself: ``cfg.amp`` of ``cfg.amp.level``."""
+    held = node.value
+    imported = not isinstance(held, ast.Attribute) or project.external(module, held) is not None
+    return None if imported else path(held)
 
 
 def _is_loose(node: ast.expr) -> bool:

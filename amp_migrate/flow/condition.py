@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from amp_migrate.facts.constants import string
 from amp_migrate.facts.imports import last_name
-from amp_migrate.facts.paths import bottom, same, variables
+from amp_migrate.facts.paths import bottom, path, same, variables
 from amp_migrate.facts.tree import Tree
 
 Known = Callable[[ast.expr], bool | None]
@@ -188,6 +188,8 @@ def as_bool(condition: Condition, not_bools: frozenset[str]) -> Condition:
     if isinstance(node, ast.Constant):
         return TRUE if node.value else FALSE
     parts = node.values if isinstance(node, ast.BoolOp) else [node]
+    holders = {path(n.value) for n in ast.walk(node) if isinstance(n, ast.Attribute)} - {None}
+    not_bools = not_bools | {holder for holder in holders if holder is not None}
     texts = [
         _truth(ast.get_source_segment(condition.text, part) or "", not_bools) for part in parts
     ]
@@ -197,7 +199,7 @@ def as_bool(condition: Condition, not_bools: frozenset[str]) -> Condition:
 
 def _truth(text: str, not_bools: frozenset[str]) -> str:
     plain = is_plain(text) or isinstance(_parse(text), ast.Call)
-    loose = plain and last_name(_parse(text)) in not_bools
+    loose = plain and (last_name(_parse(text)) in not_bools or text in not_bools)
     if loose or is_looked_up(_parse(text)) or entry(_parse(text)) in not_bools:
         return f"bool({text})"
     return operand(text, True)

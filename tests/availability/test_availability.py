@@ -215,7 +215,7 @@ def test_options_that_are_no_bools() -> None:
     """Strings, numbers, settings that may be missing, and their copies."""
     project = Case({"m.py": OPTIONS}).project
     assert not_bools(project, project.modules.values()) == {
-        "level", "loss_scale", "number", "kind", "plain", "copied", "made", "found",
+        "level", "loss_scale", "number", "kind", "plain", "copied", "made", "found", "config",
     }  # fmt: skip
     assert numbers(project.modules.values()) == {"loss_scale": True, "number": False}
     both = Case({"a.py": OPTIONS, "b.py": 'p.add_argument("--number", type=str)\n'}).project

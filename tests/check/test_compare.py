@@ -65,6 +65,7 @@ from check.flags.plain import KEPT, PLAIN, PLAIN_UNTOLD
 from check.flags.set_later import SET_LATER
 from check.flags.static_arms import STATIC_ARMS
 from check.flags.unpacked import ASKED_AT_RUN_TIME, UNPACKED, UNPACKED_OTHERWISE
+from check.levels.handed_to_objects import HANDED_TO_OBJECTS
 from check.levels.not_given import NOT_GIVEN
 from check.levels.taken_apart import TAKEN_APART
 from check.levels.unlisted_products import UNLISTED_PRODUCTS
@@ -165,7 +166,7 @@ EVERY = (
     *FORWARD_HELPERS, *LOOPS_OF_LAYERS,
     *METHODS_OF_PARTS, *CASTS_IN_ROUNDS, *OF_FIXTURES, *CHANGED_BY_OPERATORS, *FLAGS_ELSEWHERE, *KINDS_OF_SCALES, *TESTS_OF_THE_NEW_TEXT,
     *CAST_TWICE, *DRAWN_WEIGHTS, *ITEMS_OF_LISTS, *REGISTERED, *NEVER_ON, *OTHER_OBJECTS, *KEPT_ENTRIES, *TOLD_OF_TRAINERS, *AMONG_NAMES, *MADE_WIDE,
-    *NOT_GIVEN, *TAKEN_APART, *UNLISTED_PRODUCTS,
+    *HANDED_TO_OBJECTS, *NOT_GIVEN, *TAKEN_APART, *UNLISTED_PRODUCTS,
 )  # fmt: skip
 
 

@@ -30,6 +30,7 @@ from amp_migrate.check.events.sides import Key, Side
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.facts.paths import all_given, argument
 from amp_migrate.project import Function
+from amp_migrate.training.forwards.classes import is_of_network
 from amp_migrate.training.initialized.followed import are_followed
 from amp_migrate.training.initialized.ungiven import Ungiven
 from amp_migrate.training.region import run_by
@@ -94,7 +95,7 @@ class Others:
                 ran = counterparts([made for _, made in held], self._alike(function, at), call)
                 left = [each for each in held if each[1] in ran]
                 if not all(held[each] for each in left):
-                    if not self._around(native, casts, claims).runs(function, call):
+                    if not self._around(native, casts, claims).runs_some(function, call):
                         continue
                 noted = all(self._is_noted(claims, at, *each) for each in left)
                 own = any(before.here(*each) for each in left) or scales(self.new, function)
@@ -126,15 +127,27 @@ class Others:
     def _around(self, native: Casting, casts: Casts, claims: Claims) -> _Around:
         return _Around(self, native, casts, claims)
 
-    def alone(self, at: Where, claims: Claims) -> bool:
-        """Tell whether the calls of the old text that are spelt in one way run such networks alone, and no rule says so."""
-        held = list(self._spelled(at))
+    def alone(self, new: Function, made: ast.Call, claims: Claims) -> bool:
+        """Tell whether what a call of the new text was in the old one runs such networks alone, and no rule says so."""
+        at = where(new, made)
+        every = list(self._spelled(at))
+        alike, calls = self._alike(new, at), [call for _, call in every]
+        ran = counterparts(calls, alike, made) if made in alike else calls
+        held = [each for each in every if each[1] in ran]
         return bool(held) and all(
             self._ungiven.is_other(function, self._run(function, call))
+            and self._is_given_others(function, call)
             and not self._takes_of_given(function, call)
             and not self._is_noted(claims, at, function, call)
             for function, call in held
         )
+
+    def _is_given_others(self, function: Function, call: ast.Call) -> bool:
+        """Tell whether no network that may be initialized is handed to code which is of no network itself, as that runs it."""
+        if any(map(is_of_network, self.old.project.callees(call))):
+            return True
+        given = (g for g in all_given(call) if self._ungiven.may_hold(function.module, g))
+        return all(self._ungiven.is_other(function, each) for each in given)
 
     def _takes_of_given(self, function: Function, call: ast.Call) -> bool:
         """Tell whether a call computes with what a network gave that Apex may have been given, as a criterion does."""
@@ -245,10 +258,25 @@ class _Around:
             self._runs(site.function, site.call, seen | {function}) for site in sites
         )
 
+    def runs_some(
+        self, function: Function, call: ast.Call, seen: frozenset[Function] = frozenset()
+    ) -> bool:
+        """Tell whether one of them, or several, runs such networks alone."""
+        if self.native.here(function, call) is not None or function in seen:
+            return False
+        for site in self.others.new.project.callers(function):
+            inside = self.native.here(site.function, site.call)
+            if inside in (self.casts, Casts.UNKNOWN):
+                if self.others.alone(site.function, site.call, self.claims):
+                    return True
+            elif inside is None and self.runs_some(site.function, site.call, seen | {function}):
+                return True
+        return False
+
     def _runs(self, function: Function, call: ast.Call, seen: frozenset[Function]) -> bool:
         inside = self.native.here(function, call)
         if inside is None:
             return self.runs(function, call, seen)
         if inside not in (self.casts, Casts.UNKNOWN):
             return True
-        return self.others.alone(where(function, call), self.claims)
+        return self.others.alone(function, call, self.claims)
