@@ -31,6 +31,11 @@ _ALL = {
     "no parameters": "[p.data for n, p in named if 'head' in n]",
 }
 _SOME = {
+    "a generator gone over twice": """\
+        [
+            {"params": [p for n, p in pairs if not any(nd in n for nd in plain)]},
+            {"params": [p for n, p in pairs if any(nd in n for nd in plain)]},
+        ]""",
     "by a name": "[p for n, p in model.named_parameters() if 'table' not in n]",
     "by a function": "list(p for n, p in named if is_trained(n))",
     "with and without decay, less tables": """\
@@ -53,6 +58,7 @@ def _leaves_out(given: str) -> bool:
     text = f"""\
 def main(model, plain, is_trained):
     named = list(model.named_parameters())
+    pairs = model.named_parameters()
     chosen = [p for n, p in named if n.startswith("top")]
     grown = [p for n, p in named if n.startswith("top")]
     grown.extend(model.base.parameters())

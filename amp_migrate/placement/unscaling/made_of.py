@@ -10,6 +10,7 @@ from amp_migrate.facts.paths import path, same
 from amp_migrate.modules.binding import bind
 from amp_migrate.project import Function, Project
 from amp_migrate.training.bindings import returned
+from amp_migrate.training.gradients.chosen import goes_over_twice
 from amp_migrate.training.origins.reaching import Held, Reaching
 
 _COPIES = ("list", "tuple", "iter")
@@ -78,6 +79,8 @@ class MadeOf:
         parts = [part for group in groups if (part := _parameters_of(group)) is not None]
         chosen = [part for part in parts if isinstance(part, ast.ListComp | ast.GeneratorExp)]
         if len(chosen) != 2 or not _told_apart(*chosen):
+            return None
+        if goes_over_twice((frame.function.module, part) for part in chosen):
             return None
         every = [ast.copy_location(_unasked(part), part) for part in chosen]
         networks = {self._chosen(frame, part) for part in every}

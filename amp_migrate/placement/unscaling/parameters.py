@@ -11,8 +11,10 @@ from amp_migrate.facts.paths import all_given, may_be_apart, path, same, stored,
 from amp_migrate.facts.variables import put_in
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.placement.unscaling.made_of import Frame, MadeOf, leave_out
+from amp_migrate.project import Module
 from amp_migrate.project.programs import beside
 from amp_migrate.project.rounds import graph_of, points_of, points_of_all
+from amp_migrate.training.gradients.chosen import goes_over_twice
 from amp_migrate.training.origins.meant import in_turns, is_one_of_several
 
 _LISTS = (ast.List, ast.Tuple, ast.Dict, ast.ListComp, ast.GeneratorExp)
@@ -188,12 +190,12 @@ def _are_chosen(unit: Unit, optimizer: int) -> bool:
         for module, call in unit.losses.objects.results.of({optimizer})
         if _is_constructor(call) and call.args
     ]
-    lists: list[ast.ListComp | ast.GeneratorExp] = []
+    lists: list[tuple[Module, ast.ListComp | ast.GeneratorExp]] = []
     for function, node in made:
         for part in ast.walk(node):
             if isinstance(part, ast.ListComp | ast.GeneratorExp):
-                lists.append(part)
+                lists.append((function.module, part))
             elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
                 values = (v for v in reached.of(function, part) if isinstance(v, _LISTS))
                 made += [each for v in values if (each := (function, v)) not in made]
-    return leave_out(lists)
+    return goes_over_twice(lists) or leave_out([chosen for _, chosen in lists])

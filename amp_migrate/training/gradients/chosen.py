@@ -17,6 +17,7 @@ _OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.NotEq: ast.Eq,
     ast.IsNot: ast.Is,
 }
+_GENERATE = frozenset({"named_parameters", "parameters"})
 _MANY = 12  # questions whose answers are tried out together
 
 
@@ -33,7 +34,23 @@ def leaves_out(module: Module, given: ast.expr) -> bool:
         if chosen is None or _targets(chosen) is None:
             return False
         by_source.setdefault(ast.dump(chosen.generators[0].iter), []).append(chosen)
-    return any(not _cover(lists) for lists in by_source.values())
+    every = [(module, chosen) for lists in by_source.values() for chosen in lists]
+    return goes_over_twice(every) or any(not _cover(lists) for lists in by_source.values())
+
+
+def goes_over_twice(lists: Iterable[tuple[Module, ast.ListComp | ast.GeneratorExp]]) -> bool:
+    """Tell whether two comprehensions go over one generator of parameters, which the first one uses up: the other finds none."""
+    made = [_generator(module, chosen.generators[0].iter) for module, chosen in lists]
+    found = [each for each in made if each is not None]
+    return len(set(found)) < len(found)
+
+
+def _generator(module: Module, node: ast.expr) -> ast.expr | None:
+    """Return the call that made the generator which a variable holds: ``pairs = model.named_parameters()``."""
+    bound = module.scopes.bound(node) if isinstance(node, ast.Name) else []
+    value = bound_value(module, bound[0]) if len(bound) == 1 else None
+    called = value.func if isinstance(value, ast.Call) else None
+    return value if isinstance(called, ast.Attribute) and called.attr in _GENERATE else None
 
 
 def _lists(

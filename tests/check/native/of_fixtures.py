@@ -200,6 +200,15 @@ OF_FIXTURES = (
         ],
     ),
     _of(
+        "clip/groups_of_a_generator_that_is_used_up",
+        gradients_of_no_optimizer_clipped_too=[
+            (
+                '[p for group in optimizer.param_groups for p in group["params"]]',
+                "model.parameters()",
+            )
+        ],
+    ),
+    _of(
         "autocast/critic_of_means_by_a_partial",
         the_loss_of_one_network_in_fp16=[("(made).float().mean()", "(made).mean()")],
         the_loss_of_the_other_in_fp16=[
