@@ -171,7 +171,7 @@ def _inject(overflow: int) -> None:
         original(*args, **kwargs)
         count += 1
         if count == overflow:
-            for leaf in _leaves(args[0]):
+            for leaf in _leaves(args[0] if args else kwargs["tensors"]):
                 if leaf.grad is not None:
                     leaf.grad.view(-1)[0] = float("inf")
 

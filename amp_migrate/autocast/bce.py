@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from amp_migrate.facts.paths import path, walk
+from amp_migrate.facts.paths import argument, path, walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Module
@@ -37,9 +37,13 @@ class Bce:
 
 def calls(unit: Unit, module: Module, node: ast.AST) -> list[ast.Call]:
     """Return the calls of binary cross entropy in a statement."""
-    return [
-        n for n in walk(node) if isinstance(n, ast.Call) and n.args and is_bce(unit, module, n.func)
-    ]
+    found = (n for n in walk(node) if isinstance(n, ast.Call) and probabilities(n) is not None)
+    return [call for call in found if is_bce(unit, module, call.func)]
+
+
+def probabilities(call: ast.Call) -> ast.expr | None:
+    """Return what a binary cross entropy compares with its target."""
+    return argument(call, "input", 0)
 
 
 def is_bce(unit: Unit, module: Module, func: ast.expr, maybe: bool = False) -> bool:
@@ -65,7 +69,7 @@ def everywhere(unit: Unit, modules: Iterable[Module]) -> Iterator[tuple[Module, 
     for module in modules:
         if NAMES.search(module.tree.text):
             for node in module.tree.nodes(ast.Call):
-                if node.args and is_bce(unit, module, node.func):
+                if probabilities(node) is not None and is_bce(unit, module, node.func):
                     if not in_autocast(unit.project, module, node):
                         yield module, node
 
@@ -135,13 +139,14 @@ def _inside(unit: Unit, module: Module, found: list[ast.Call]) -> list[Bce]:
     Raises `Cannot` where a network runs in the statement and cannot run before it.
     """
     tree = module.tree
-    computed = [c for c in found if unit.forwards.strength(module, c.args[0]) > Forward.NONE]
+    given = {call: p for call in found if (p := probabilities(call)) is not None}
+    computed = [c for c, p in given.items() if unit.forwards.strength(module, p) > Forward.NONE]
     for call in computed:
         if not isinstance(tree.statement(call), STRAIGHT) or any(
             isinstance(up, NOT_ALWAYS) for up in tree.expressions(call)
         ):
             raise _mixed(module, call)
-    before = {part for call in computed for part in ast.walk(call.args[0])}
+    before = {part for call in computed for part in ast.walk(given[call])}
     for call in found:
         for node in walk(tree.statement(call)):
             if isinstance(node, ast.Call) and node not in before and node not in found:

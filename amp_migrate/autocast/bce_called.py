@@ -9,7 +9,7 @@ from functools import partial
 
 from amp_migrate.autocast.bce import NAMES, NOT_ALWAYS, STRAIGHT, is_bce
 from amp_migrate.facts.closure import spread
-from amp_migrate.facts.paths import all_given, path, walk
+from amp_migrate.facts.paths import all_given, argument, path, walk
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Class, Function, Module
 from amp_migrate.training.beliefs import SHAPES
@@ -69,7 +69,8 @@ def called(unit: Unit, calls: Iterable[tuple[Module, ast.Call]]) -> list[Called]
 
 def inputs(node: ast.Call) -> list[ast.expr]:
     """Return what a binary cross entropy compares."""
-    return [*node.args[:2], *(k.value for k in node.keywords if k.arg == "target")]
+    named = ("input", "target")
+    return [g for at, name in enumerate(named) if (g := argument(node, name, at)) is not None]
 
 
 def _compiles(unit: Unit, module: Module, decorator: ast.expr) -> bool:

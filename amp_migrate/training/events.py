@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from amp_migrate.facts.mark import Mark
+from amp_migrate.facts.paths import argument
 
 
 class Kind(Mark):
@@ -85,8 +86,9 @@ class Event:
 
     def named(self) -> ast.expr | None:
         """Return the expression that names the optimizer of a STEP or UNSCALE through a scaler."""
-        given = isinstance(self.node, ast.Call) and self.scaler is not None and self.node.args
-        return self.node.args[0] if given and isinstance(self.node, ast.Call) else None
+        call = self.node if isinstance(self.node, ast.Call) else None
+        by_scaler = call is not None and self.scaler is not None
+        return argument(call, "optimizer", 0) if call is not None and by_scaler else None
 
 
 def sharing(call: ast.Call, networks: frozenset[int], within: frozenset[int], own: bool) -> Event:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
-from amp_migrate.facts.paths import all_given, is_super
+from amp_migrate.facts.paths import all_given, argument, is_super
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import RUNS_NO_FORWARD
@@ -102,7 +102,8 @@ class Training(Happening):
             return  # an engine that is given the loss: what it does with the scale is its own
         scaled = self.losses.scaled(function, loss)
         reached = self.objects.training(self.losses.networks(function, loss))
-        named = loss.args[0] if scaled and isinstance(loss, ast.Call) and loss.args else loss
+        given = argument(loss, "outputs", 0) if scaled and isinstance(loss, ast.Call) else None
+        named = loss if given is None else given
         name = named.id if isinstance(named, ast.Name) else None
         yield Event(Kind.BACKWARD, call, reached, None, scaled, loss=name)
 
@@ -119,9 +120,10 @@ class Training(Happening):
         assert isinstance(by, ast.Attribute)
         module = function.module
         scaler = self.objects.scaler(module, by.value)
-        if scaler is not None and call.args:
+        stepped = argument(call, "optimizer", 0)
+        if scaler is not None and stepped is not None:
             where = self._body(self.project.module_of(call), call)
-            optimizers = self._optimizers(where, call.args[0])
+            optimizers = self._optimizers(where, stepped)
             unsure = self._is_unsure(module, call, by)
             yield Event(Kind.STEP, call, optimizers, scaler, unsure=unsure)
         elif scaler is None and not self.project.callees(call):
@@ -131,8 +133,9 @@ class Training(Happening):
     def _unscale(self, function: Function, call: ast.Call) -> Iterator[Event]:
         assert isinstance(call.func, ast.Attribute)
         scaler = self.objects.scaler(function.module, call.func.value)
-        if scaler is not None and call.args:
-            optimizers = self._optimizers(function, call.args[0])
+        unscaled = argument(call, "optimizer", 0)
+        if scaler is not None and unscaled is not None:
+            optimizers = self._optimizers(function, unscaled)
             unsure = self._is_unsure(function.module, call, call.func)
             yield Event(Kind.UNSCALE, call, optimizers, scaler, unsure=unsure)
 

@@ -11,7 +11,7 @@ from amp_migrate.check.events.held import by_held
 from amp_migrate.check.events.traces import Label
 from amp_migrate.facts.below import every
 from amp_migrate.facts.constants import is_false, is_none
-from amp_migrate.facts.paths import called_on, path, prefixes, tail
+from amp_migrate.facts.paths import all_given, argument, called_on, path, prefixes, tail
 from amp_migrate.flow.cfg.points import Kind as PointKind
 from amp_migrate.project import Function, Project
 from amp_migrate.project.reach import reachable
@@ -92,7 +92,7 @@ class Labels:
             return None  # as update(scale)
         if method in _SCALER_ALONE or method == "step":
             if self._is_scaler(function, receiver, introduced):
-                stepped = call.args[0] if method == "step" and call.args else None
+                stepped = argument(call, "optimizer", 0) if method == "step" else None
                 return None if stepped is None else Label(Does.STEP.value, text_of(stepped))
             stepping = method == "step" and not self._only_reads(function, call)
             return Label(Does.STEP.value, text_of(receiver)) if stepping else None
@@ -207,13 +207,13 @@ class Labels:
         """Return the loss that a name is bound to scaled: ``as scaled_loss``, or the result of ``scaler.scale(loss)``."""
         up, value = function.module.tree.parent(bound), _assigned(function, bound)
         entered = up.context_expr if isinstance(up, ast.withitem) else None
-        call = value if isinstance(value, ast.Call) and value.args else None
+        call = value if isinstance(value, ast.Call) else None
         if call is not None and tail(call) == "enter_context":
-            entered = call.args[0]
-        if isinstance(entered, ast.Call) and entered.args and self._scales(function, entered):
-            return entered.args[0]
+            entered = argument(call, "cm", 0)
+        if isinstance(entered, ast.Call) and self._scales(function, entered):
+            return argument(entered, "loss", 0)
         scaled = entered is None and call is not None and tail(call) == "scale"
-        return call.args[0] if call is not None and scaled else None
+        return argument(call, "outputs", 0) if call is not None and scaled else None
 
     def _scales(self, function: Function, call: ast.Call) -> bool:
         named = scaling_calls(self._project)
@@ -293,6 +293,7 @@ class _Unscaled(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
-        if tail(node) == "scale" and len(node.args) == 1 and isinstance(node.func, ast.Attribute):
-            return node.args[0]
+        given = argument(node, "outputs", 0) if len(all_given(node)) == 1 else None
+        if tail(node) == "scale" and given is not None and isinstance(node.func, ast.Attribute):
+            return given
         return node

@@ -9,7 +9,7 @@ from amp_migrate.check.events.labels import Does
 from amp_migrate.check.events.sides import Key, Side, changed, differs
 from amp_migrate.check.events.traces import Difference
 from amp_migrate.check.gradients.waiting import same_optimizers
-from amp_migrate.facts.paths import all_given, outward, path, root, tail, walk
+from amp_migrate.facts.paths import all_given, argument, outward, path, root, tail, walk
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.protocol.calls.coming import handed_in
 from amp_migrate.training.bindings import values_of
@@ -37,15 +37,17 @@ def clipped(old: Side, new: Side) -> Iterator[tuple[Key, Difference]]:
         asked: dict[str, list[ast.expr]] = {}
         for function in old.functions[name]:
             for call, label in old.of_kind(function, Does.READ):
-                given = [optimizer for part in call.args[:1] for optimizer in _masters(part)]
-                asked.setdefault(str(label), []).extend(given)
-                numbers = _optimizers(old, function, given[0]) if given else frozenset()
+                part = argument(call, "parameters", 0)
+                masters = list(_masters(part)) if part is not None else []
+                asked.setdefault(str(label), []).extend(masters)
+                numbers = _optimizers(old, function, masters[0]) if masters else frozenset()
                 if numbers and numbers <= same.keys():
                     wanted.setdefault(str(label), set()).update(same[n] for n in numbers)
         for function in new.functions[name] if wanted else ():
             for call, label in new.of_kind(function, Does.READ, introduced=introduced):
                 expected = wanted.get(str(label))
-                if expected and call.args and _leaves_out(new, function, call.args[0], expected):
+                given = argument(call, "parameters", 0)
+                if expected and given is not None and _leaves_out(new, function, given, expected):
                     yield differs(function, call, f"`{ast.unparse(call)}` {_OTHERS}")
                 elif _is_of_another(new, function, call, asked.get(str(label), [])):
                     yield differs(function, call, f"`{ast.unparse(call)}` {_APART}")
@@ -58,7 +60,8 @@ def _is_of_another(
     module = function.module
     names = {n.id: n for n in function.own_nodes if isinstance(n, ast.Name)}
     wanted = {root(node) for node in asked if "." in (path(node) or "")}
-    for base in bases(module, call.args[0], set()) if call.args else ():
+    taken = argument(call, "parameters", 0)
+    for base in bases(module, taken, set()) if taken is not None else ():
         own = root(base)
         if "." not in (path(base) or "") or own not in names or own in wanted:
             continue
@@ -73,8 +76,8 @@ def _is_of_another(
 def _masters(given: ast.expr) -> Iterator[ast.expr]:
     """Yield the optimizers whose parameters Apex is asked for in what a call is given."""
     for node in walk(given):
-        if isinstance(node, ast.Call) and tail(node) == "master_params" and node.args:
-            yield node.args[0]
+        if isinstance(node, ast.Call) and tail(node) == "master_params":
+            yield from all_given(node)[:1]
 
 
 def _optimizers(side: Side, function: Function, node: ast.expr) -> frozenset[int]:
@@ -146,11 +149,11 @@ def _has_chosen(side: Side, function: Function, optimizer: ast.expr) -> bool:
     numbers = _optimizers(side, function, optimizer)
     of = [o for o in objects.optimizers if o.number in numbers]
     making = [
-        (module, call)
+        (module, given)
         for module, call in objects.results.of({g for o in of for g in o.groups})
-        if objects.made(call) & numbers and call.args
+        if objects.made(call) & numbers and (given := argument(call, "params", 0)) is not None
     ]
-    return bool(making) and all(leaves_out(module, call.args[0]) for module, call in making)
+    return bool(making) and all(leaves_out(module, given) for module, given in making)
 
 
 def _is_of_several(project: Project, function: Function, optimizer: ast.expr) -> bool:
@@ -170,7 +173,8 @@ def _reads(function: Function, name: str) -> list[ast.Name]:
 
 def _values(function: Function, call: ast.Call) -> list[ast.expr]:
     """Return what a call is given first, with what was written for it where that is a variable."""
-    given = call.args[:1]
+    first = argument(call, "parameters", 0)
+    given = [] if first is None else [first]
     held = (values_of(function.module, g) for g in given if isinstance(g, ast.Name))
     return [*given, *(value for values in held for value in values)]
 

@@ -9,7 +9,7 @@ from amp_migrate.check.events.claims import Claims
 from amp_migrate.check.events.labels import Does, text_of
 from amp_migrate.check.events.sides import Key, Side, changed, differs, staying
 from amp_migrate.check.events.traces import Difference, Label
-from amp_migrate.facts.paths import tail
+from amp_migrate.facts.paths import argument, tail
 from amp_migrate.flow.cfg.points import Point
 from amp_migrate.project import Function
 from amp_migrate.training.contexts import scaling_calls
@@ -91,7 +91,8 @@ def _steps(
 ) -> Iterator[tuple[ast.Call, str, bool]]:
     """Yield the steps of a function, each with its optimizer and whether a GradScaler makes it."""
     for call, label in side.of_kind(function, Does.STEP, introduced=introduced):
-        yield call, label.of, bool(call.args) and text_of(call.args[0]) == label.of
+        given = argument(call, "optimizer", 0)
+        yield call, label.of, given is not None and text_of(given) == label.of
 
 
 def _named(side: Side, function: Function) -> Iterator[str]:

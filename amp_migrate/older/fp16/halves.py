@@ -47,8 +47,9 @@ def halves(found: Found) -> Iterator[Half]:
     """Yield the calls that put a network into fp16."""
     for module, node, name in found.fp16_uses():
         call = module.tree.call_of(node)
-        if name in _TO_HALF and call is not None and call.args:
-            yield Half(module, call, call.args[0], name, _groups(found, module, call, call.args[0]))
+        if name in _TO_HALF and call is not None:
+            for inner in all_given(call)[:1]:
+                yield Half(module, call, inner, name, _groups(found, module, call, inner))
     for method in ("half", "to", "type"):
         for module, call in found.method_calls(method):
             assert isinstance(call.func, ast.Attribute)

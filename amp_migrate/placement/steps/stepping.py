@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.facts.constants import is_none
+from amp_migrate.facts.paths import all_given
 from amp_migrate.plan.cannot import Cannot
 from amp_migrate.project import Function, Project
 from amp_migrate.training.origins.meant import meant
@@ -40,8 +41,8 @@ def refuse_within(step: Step) -> None:
 
 def is_given_none(project: Project, step: Step) -> bool:
     """Tell whether all that a step is given is None, as the ``closure=None`` of a wrapper that nobody gives one."""
-    given = step.call.args
-    if step.call.keywords or len(given) != 1 or any(project.escapes(step.function)):
+    given = all_given(step.call)
+    if len(given) != 1 or any(project.escapes(step.function)):
         return False
     values = [v for v in meant(project, step.module, given[0]) if v is not None]
     return bool(values) and all(map(is_none, values))

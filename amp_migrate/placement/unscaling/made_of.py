@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from amp_migrate.facts.paths import path, same
+from amp_migrate.facts.paths import argument, path
 from amp_migrate.modules.binding import bind
 from amp_migrate.project import Function, Project
 from amp_migrate.training.bindings import returned
-from amp_migrate.training.gradients.chosen import goes_over_twice
+from amp_migrate.training.gradients.chosen import covers, goes_over_twice
 from amp_migrate.training.origins.reaching import Held, Reaching
 
 _COPIES = ("list", "tuple", "iter")
@@ -29,7 +29,7 @@ class Frame:
 class MadeOf:
     """Reads lists of parameters: what ``parameters()`` gives, copies of that, and a group of it.
 
-    In any order, also two groups that a test on names tells apart, as those with weight decay and those without.
+    In any order, also groups that tests on names tell apart, as those with weight decay and those without.
     """
 
     def __init__(self, project: Project, reaching: Reaching, *, any_order: bool = False) -> None:
@@ -56,7 +56,8 @@ class MadeOf:
         if called is not None:
             return self.optimizer(*called)
         makes = not any(callee.name != "__init__" for callee in self._project.callees(node))
-        return self.parameters(frame, node.args[0]) if makes and node.args else None
+        given = argument(node, "params", 0)
+        return self.parameters(frame, given) if makes and given is not None else None
 
     def parameters(self, frame: Frame, node: ast.expr) -> int | None:
         """Return the network of which a list is all parameters that get gradients; None where that is not told."""
@@ -70,15 +71,15 @@ class MadeOf:
         if isinstance(node, ast.List | ast.Tuple) and len(node.elts) == 1:
             part = _parameters_of(node.elts[0])
             return None if part is None else self.parameters(frame, part)
-        if self._any_order and isinstance(node, ast.List | ast.Tuple) and len(node.elts) == 2:
-            return self._halves(frame, node.elts)
+        if self._any_order and isinstance(node, ast.List | ast.Tuple):
+            return self._groups(frame, node.elts)
         return None
 
-    def _halves(self, frame: Frame, groups: list[ast.expr]) -> int | None:
-        """Return the network whose parameters go into one of two groups or the other, by one test."""
-        parts = [part for group in groups if (part := _parameters_of(group)) is not None]
+    def _groups(self, frame: Frame, groups: list[ast.expr]) -> int | None:
+        """Return the network each of whose parameters goes into one of some groups, by tests that tell them apart."""
+        parts = [_parameters_of(group) for group in groups]
         chosen = [part for part in parts if isinstance(part, ast.ListComp | ast.GeneratorExp)]
-        if len(chosen) != 2 or not _told_apart(*chosen):
+        if len(chosen) != len(parts) or not covers(chosen) or not all(map(_is_pure, chosen)):
             return None
         if goes_over_twice((frame.function.module, part) for part in chosen):
             return None
@@ -184,24 +185,6 @@ class MadeOf:
         return True
 
 
-def leave_out(lists: Sequence[ast.ListComp | ast.GeneratorExp]) -> bool:
-    """Tell whether one of some lists of parameters is chosen by a test beside whether they get gradients, and none has the rest."""
-    return any(
-        _is_chosen(one)
-        and not any(
-            same(one.generators[0].iter, other.generators[0].iter) and _told_apart(one, other)
-            for other in lists
-        )
-        for one in lists
-    )
-
-
-def _is_chosen(chosen: ast.ListComp | ast.GeneratorExp) -> bool:
-    names = _named(chosen.generators[0].target)
-    tests = [test for loop in chosen.generators for test in loop.ifs]
-    return any(names is None or not _asks_grad(test, names[-1]) for test in tests)
-
-
 def _parameters_of(element: ast.expr) -> ast.expr | None:
     """Return the parameters of a parameter group, or of lists that are unpacked; None for anything else."""
     if isinstance(element, ast.Starred):
@@ -220,47 +203,10 @@ def _unasked(chosen: ast.ListComp | ast.GeneratorExp) -> ast.ListComp:
     return ast.ListComp(chosen.elt, loops)
 
 
-def _told_apart(
-    one: ast.ListComp | ast.GeneratorExp, other: ast.ListComp | ast.GeneratorExp
-) -> bool:
-    """Tell whether of the parameters that two comprehensions go over each is in one of them, if it gets gradients."""
-    tests = [_test(part) for part in (one, other)]
-    if None in tests or not same(one.generators[0].target, other.generators[0].target):
-        return False
-    first, second = (test for test in tests if test is not None)
-    pairs = ((first, second), (second, first))
-    return any(
-        isinstance(a, ast.UnaryOp) and isinstance(a.op, ast.Not) and same(a.operand, b)
-        for a, b in pairs
-    ) or any(
-        isinstance(a, ast.Compare)
-        and isinstance(b, ast.Compare)
-        and len(a.ops) == len(b.ops) == 1
-        and isinstance(a.ops[0], ast.NotIn)
-        and isinstance(b.ops[0], ast.In)
-        and same(a.left, b.left)
-        and same(a.comparators[0], b.comparators[0])
-        for a, b in pairs
-    )
-
-
-def _test(chosen: ast.ListComp | ast.GeneratorExp) -> ast.expr | None:
-    """Return the one test of a comprehension over parameters beside whether they get gradients; None for another kind."""
-    (loop, *others) = chosen.generators
-    names = _named(loop.target)
-    if others or names is None:
-        return None
-    tests: list[ast.expr] = []
-    for part in loop.ifs:
-        tests += (
-            part.values if isinstance(part, ast.BoolOp) and isinstance(part.op, ast.And) else [part]
-        )
-    tests = [test for test in tests if not _asks_grad(test, names[-1])]
-    if len(tests) != 1 or any(
-        isinstance(node, ast.Call) and path(node.func) not in _PURE for node in ast.walk(tests[0])
-    ):
-        return None
-    return tests[0]
+def _is_pure(chosen: ast.ListComp | ast.GeneratorExp) -> bool:
+    """Tell whether the tests of a comprehension call nothing that may answer otherwise the next time."""
+    calls = (n for g in chosen.generators for t in g.ifs for n in ast.walk(t))
+    return all(path(n.func) in _PURE for n in calls if isinstance(n, ast.Call))
 
 
 def _filters_by_grad(test: ast.expr) -> bool:

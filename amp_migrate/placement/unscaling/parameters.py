@@ -7,14 +7,23 @@ import copy
 
 from amp_migrate.apex.sites import Site
 from amp_migrate.facts.below import behind_docstring
-from amp_migrate.facts.paths import all_given, may_be_apart, path, same, stored, tail, walk
+from amp_migrate.facts.paths import (
+    all_given,
+    argument,
+    may_be_apart,
+    path,
+    same,
+    stored,
+    tail,
+    walk,
+)
 from amp_migrate.facts.variables import put_in
 from amp_migrate.placement.finding.unit import Unit
-from amp_migrate.placement.unscaling.made_of import Frame, MadeOf, leave_out
+from amp_migrate.placement.unscaling.made_of import Frame, MadeOf
 from amp_migrate.project import Module
 from amp_migrate.project.programs import beside
 from amp_migrate.project.rounds import graph_of, points_of, points_of_all
-from amp_migrate.training.gradients.chosen import goes_over_twice
+from amp_migrate.training.gradients.chosen import covers, goes_over_twice
 from amp_migrate.training.origins.meant import in_turns, is_one_of_several
 
 _LISTS = (ast.List, ast.Tuple, ast.Dict, ast.ListComp, ast.GeneratorExp)
@@ -186,9 +195,9 @@ def _are_chosen(unit: Unit, optimizer: int) -> bool:
     """Tell whether a test in sight chooses the parameters that an optimizer is made with: others may get gradients, too."""
     project, reached = unit.project, unit.losses.reached
     made = [
-        (project.function_of(module, call), call.args[0])
+        (project.function_of(module, call), given)
         for module, call in unit.losses.objects.results.of({optimizer})
-        if _is_constructor(call) and call.args
+        if _is_constructor(call) and (given := argument(call, "params", 0)) is not None
     ]
     lists: list[tuple[Module, ast.ListComp | ast.GeneratorExp]] = []
     for function, node in made:
@@ -198,4 +207,4 @@ def _are_chosen(unit: Unit, optimizer: int) -> bool:
             elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
                 values = (v for v in reached.of(function, part) if isinstance(v, _LISTS))
                 made += [each for v in values if (each := (function, v)) not in made]
-    return goes_over_twice(lists) or leave_out([chosen for _, chosen in lists])
+    return goes_over_twice(lists) or not covers(chosen for _, chosen in lists)

@@ -27,7 +27,7 @@ import ast
 import itertools
 from collections.abc import Collection, Iterator
 
-from amp_migrate.autocast.bce import Bce, is_mentioned
+from amp_migrate.autocast.bce import Bce, is_mentioned, probabilities
 from amp_migrate.autocast.bce_called import (
     Called,
     called,
@@ -37,7 +37,7 @@ from amp_migrate.autocast.bce_called import (
     is_plain,
 )
 from amp_migrate.autocast.disabled import Disabled
-from amp_migrate.facts.paths import path, variables
+from amp_migrate.facts.paths import all_given, path, variables
 from amp_migrate.facts.tree import Tree
 from amp_migrate.plan.model import Decision, Edit, Replace, ReplaceExpression, Status, Wrap
 from amp_migrate.rules.autocast.amp104_autocast import indent
@@ -139,7 +139,8 @@ def _computed_before(context: Context, found: list[Bce]) -> Decision:
     lines: list[str] = []
     texts: dict[ast.expr, str] = {}
     for bce in found:
-        given = bce.call.args[0]
+        given = probabilities(bce.call)
+        assert given is not None
         if bce.computed:
             name = next(names)
             lines.append(f"{name} = {tree.segment(given)}")
@@ -177,16 +178,17 @@ def _as_float(tree: Tree, node: ast.expr) -> str:
     text = tree.segment(node)
     if text.endswith(".float()"):
         return text
-    if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
-        if path(node.func) in ("torch.sigmoid", "F.sigmoid"):
-            return tree.segment(node, {node.args[0]: _as_float(tree, node.args[0])})
+    if isinstance(node, ast.Call) and path(node.func) in ("torch.sigmoid", "F.sigmoid"):
+        given = all_given(node)
+        if len(given) == 1:
+            return tree.segment(node, {given[0]: _as_float(tree, given[0])})
     atom = isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
     return f"{text}.float()" if atom else f"({text}).float()"
 
 
 def _decision(context: Context, bce: Bce) -> Decision:
     tree = bce.module.tree
-    edits = _in_fp32(tree, bce.call.args[:1])
+    edits = _in_fp32(tree, inputs(bce.call)[:1])
     if bce.inside:
         span = tree.span(bce.statement)
         edits.append(Wrap(span, span, f"with {context.spelling.autocast('False')}:"))

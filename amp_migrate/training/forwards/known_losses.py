@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from amp_migrate.facts.paths import argument
 from amp_migrate.project import Project
 from amp_migrate.training.contexts import scaling_calls
 
@@ -11,7 +12,9 @@ from amp_migrate.training.contexts import scaling_calls
 def known_losses(project: Project) -> set[Hashable]:
     """Return the values that are given to ``amp.scale_loss``, or run a backward by themselves."""
     losses = [
-        (module, call.args[0]) for call, module in scaling_calls(project).items() if call.args
+        (module, loss)
+        for call, module in scaling_calls(project).items()
+        if (loss := argument(call, "loss", 0)) is not None
     ]
     for module in project.modules.values():
         for node in module.tree.attributes("backward"):

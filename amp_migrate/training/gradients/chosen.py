@@ -27,15 +27,24 @@ def leaves_out(module: Module, given: ast.expr) -> bool:
     False where it is made with anything else as well, or the tests are too many to try out.
     """
     lists = list(_lists(module, given, set()))
-    if not lists or None in lists:
+    chosen = [one for one in lists if one is not None]
+    if not chosen or len(chosen) < len(lists) or any(_targets(one) is None for one in chosen):
         return False
+    return goes_over_twice((module, one) for one in chosen) or covers(chosen) is False
+
+
+def covers(lists: Iterable[ast.ListComp | ast.GeneratorExp]) -> bool | None:
+    """Tell whether comprehensions have each parameter that gets gradients of all that they go over, whatever their tests ask.
+
+    None where that is not told: they give anything but the parameters, or the tests are too many to try out.
+    """
     by_source: dict[str, list[ast.ListComp | ast.GeneratorExp]] = {}
-    for chosen in lists:
-        if chosen is None or _targets(chosen) is None:
-            return False
-        by_source.setdefault(ast.dump(chosen.generators[0].iter), []).append(chosen)
-    every = [(module, chosen) for lists in by_source.values() for chosen in lists]
-    return goes_over_twice(every) or any(not _cover(lists) for lists in by_source.values())
+    for one in lists:
+        if any(loop.ifs for loop in one.generators) and _targets(one) is None:
+            return None
+        by_source.setdefault(ast.dump(one.generators[0].iter), []).append(one)
+    found = [_cover(group) for group in by_source.values()]
+    return False if False in found else None if None in found else True
 
 
 def goes_over_twice(lists: Iterable[tuple[Module, ast.ListComp | ast.GeneratorExp]]) -> bool:
@@ -103,12 +112,14 @@ def _targets(chosen: ast.ListComp | ast.GeneratorExp) -> list[str] | None:
     return names if chosen.elt.id == names[-1] else None
 
 
-def _cover(lists: _Lists) -> bool:
-    """Tell whether each parameter that gets gradients is in one of some comprehensions, whatever their tests ask."""
+def _cover(lists: _Lists) -> bool | None:
+    """Tell whether each parameter that gets gradients is in one of some comprehensions; None where the questions are too many."""
+    if any(not loop.ifs for one in lists for loop in one.generators[:1]):
+        return True
     formulas = [_Formula(names, chosen) for chosen in lists if (names := _targets(chosen))]
     asked = sorted({question for formula in formulas for question in formula.asked})
     if len(asked) > _MANY:
-        return True
+        return None
     answers = product((False, True), repeat=len(asked))
     return all(
         any(formula.holds(dict(zip(asked, each, strict=True))) for formula in formulas)

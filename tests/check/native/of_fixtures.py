@@ -200,6 +200,16 @@ OF_FIXTURES = (
         ],
     ),
     _of(
+        "clip/some_parameters_by_keyword",
+        gradients_of_no_optimizer_clipped_too=[
+            (
+                '[p for group in optimizer.param_groups for p in group["params"]]',
+                "net.parameters()",
+            )
+        ],
+        true_gradients_stepped_on_scaled=[("        scaler.unscale_(optimizer)\n", "")],
+    ),
+    _of(
         "clip/groups_of_a_generator_that_is_used_up",
         gradients_of_no_optimizer_clipped_too=[
             (
