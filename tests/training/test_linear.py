@@ -52,6 +52,37 @@ _LINEAR = {
         for p in params:
             p.grad.copy_(total)
         """,
+    "bound anew in every window": """
+        for batch in batches:
+            loss = run(batch)
+            loss.backward()
+            grads = [p.grad for p in params]
+            average(grads)
+            optimizer.step()
+        """,
+    "bound anew on both ways to where they are read": """
+        for batch in batches:
+            run(batch).backward()
+            if small(batch):
+                grads = [p.grad.data for p in params]
+            else:
+                grads = [p.grad for p in params if p.grad is not None]
+            average(grads)
+            optimizer.step()
+        """,
+    "side by side with a number": """
+        filled = 0
+        for p in params:
+            piece, filled = [p.grad], filled + p.grad.numel()
+            if filled > 10:
+                average(piece)
+        """,
+    "beside a buffer of their type": """
+        room = params[0].grad.new(10).zero_()
+        for p in params:
+            room[: p.grad.numel()].copy_(p.grad.view(-1))
+            p.grad.view(-1).copy_(room[: p.grad.numel()])
+        """,
     "with handles that are waited for": """
         handles = [dist.all_reduce(p.grad, async_op=True) for p in params]
         for handle in handles:
@@ -59,6 +90,31 @@ _LINEAR = {
         """,
 }
 _READ = {
+    "kept for the next window on one way": """
+        grads = []
+        for batch in batches:
+            run(batch).backward()
+            if small(batch):
+                grads = [p.grad for p in params]
+            average(grads)
+            optimizer.step()
+        """,
+    "collected over windows": """
+        grads = []
+        for batch in batches:
+            run(batch).backward()
+            grads.append(params[0].grad)
+            optimizer.step()
+        average(grads)
+        """,
+    "read behind the step": """
+        for batch in batches:
+            run(batch).backward()
+            grads = [p.grad.clone() for p in params]
+            optimizer.step()
+            for p, g in zip(params, grads):
+                p.grad.add_(g)
+        """,
     "clamped on the way": """
         flat = torch.cat([p.grad.view(-1) for p in params])
         for p in params:

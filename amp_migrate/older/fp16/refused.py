@@ -15,6 +15,7 @@ from amp_migrate.project import Function, Module
 from amp_migrate.project.programs import beside
 from amp_migrate.project.reach import run_around
 from amp_migrate.training.bindings import bound_value
+from amp_migrate.training.gradients.linear import Linear
 
 Passes = list[tuple[Module, ast.Call, bool | None]]
 """Backward passes, and whether they unscale: None where a run decides."""
@@ -113,10 +114,17 @@ def _reading(training: Fp16, found: Found) -> list[tuple[Module, ast.Call]]:
 
 
 def refuse_gradients(training: Fp16, found: Found, calls: Passes) -> None:
-    """Refuse reads of the network's gradients: they are scaled, in fp16, where autocast leaves those of fp32 weights."""
+    """Refuse reads of the network's gradients: they are scaled, in fp16, where autocast leaves those of fp32 weights.
+
+    Those of the fused class go into the step, which divides them by the scale as a GradScaler does: a map of them that is
+    linear, as a sum over processes, may stay.
+    """
+    linear = Linear(found.project)
     run = {found.project.function_of(module, call) for module, call, _ in calls}
     for function in run_around(found.project, *run):
         for node in _gradients(function):
+            if training.interface.fused and linear.stays(function.module, node):
+                continue
             if not _is_of_masters(training, function.module, node.value, found):
                 raise Unwritable(
                     function.module,

@@ -13,7 +13,7 @@ from amp_migrate.project import Function, Module, Project
 from amp_migrate.training.beliefs import KNOWS_NO_SCALE, reduces
 from amp_migrate.training.bindings import bound_value, is_generator
 from amp_migrate.training.gradients.changed import makes_room
-from amp_migrate.training.gradients.lasting import may_end_a_window
+from amp_migrate.training.gradients.lasting import is_own, outlive
 from amp_migrate.training.gradients.maps import (
     ADDS,
     ASKS_NOTHING,
@@ -29,14 +29,6 @@ _DISPLAYS = (ast.List, ast.Tuple, ast.Set)
 _PLACES = (*_DISPLAYS, ast.Starred, ast.IfExp, ast.UnaryOp, ast.BoolOp)
 _TURNS = (ast.For, ast.AsyncFor, ast.comprehension)
 _PASSES = (ast.Expr, ast.If, ast.While, ast.Assert, ast.Delete)
-_LOCAL = (
-    ast.FunctionDef,
-    ast.AsyncFunctionDef,
-    ast.ListComp,
-    ast.SetComp,
-    ast.DictComp,
-    ast.GeneratorExp,
-)
 _SHOWS = (ast.comprehension, ast.ListComp, ast.SetComp, ast.GeneratorExp)
 
 
@@ -57,12 +49,11 @@ class Followed:
         for module, node in self._queue:
             if not self._goes_on(module, node):
                 return False
-        functions = {self._project.function_of(module, node) for module, node in self._queue}
         return (
             all(self._keeps_changed(module, node) for module, node in self._queue)
             and all(self.is_alike(module, node) for module, node in self._alike)
             and not any(map(self._depends, self._factors))
-            and not any(may_end_a_window(self._project, function) for function in functions)
+            and not outlive(self._project, self._queue)
         )
 
     def _depends(self, factor: ast.expr) -> bool:
@@ -100,6 +91,8 @@ class Followed:
             return node is up.value and self._see(module, up)
         if isinstance(up, _SHOWS):
             return self._shown(module, up, node)
+        if isinstance(up, ast.Tuple) and (own := _own_targets(module, up, node)):
+            return all(self._put(module, target) for target in own)
         if isinstance(up, _PLACES):
             together = up.elts if isinstance(up, _DISPLAYS) else []
             self._alike += [(module, other) for other in together if other is not node]
@@ -243,7 +236,7 @@ class Followed:
             self._alike += [(module, read) for read in reads[:1]]
         else:
             self._bound.add(target)
-        return isinstance(owner, _LOCAL) and self._see(module, *reads)
+        return is_own(self._project, module, owner) and self._see(module, *reads)
 
     def is_alike(self, module: Module, node: ast.expr) -> bool:
         """Tell whether an expression has values of gradients alone, or zeros."""
@@ -274,3 +267,17 @@ class Followed:
             return True
         value = bound_value(module, binding)
         return value is not None and (makes_room(value) or is_empty(value) or value in self.seen)
+
+
+def _own_targets(module: Module, display: ast.Tuple, node: ast.expr) -> list[ast.expr]:
+    """Return what gets one of several values that a statement assigns side by side: ``first, second = a, b``."""
+    up = module.tree.parent(display)
+    targets = up.targets if isinstance(up, ast.Assign) else []
+    sides = [target for target in targets if isinstance(target, ast.Tuple | ast.List)]
+    parts = [part for side in sides for part in (*side.elts, *display.elts)]
+    paired = all(len(side.elts) == len(display.elts) for side in sides)
+    if not sides or len(sides) < len(targets) or not paired:
+        return []
+    if any(isinstance(part, ast.Starred) for part in parts):
+        return []
+    return [side.elts[display.elts.index(node)] for side in sides]

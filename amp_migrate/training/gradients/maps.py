@@ -8,7 +8,8 @@ from amp_migrate.facts.paths import tail
 from amp_migrate.training.beliefs import SHAPE_OF_GRADIENT
 
 SAYS_NO_VALUE = SHAPE_OF_GRADIENT | {
-    "clear", "data_ptr", "element_size", "get_device", "is_contiguous", "is_cuda", "keys", "nelement", "stride", "type", "wait",
+    "clear", "data_ptr", "element_size", "get_device", "is_contiguous", "is_cuda", "keys", "nelement", "new",
+    "new_empty", "new_zeros", "stride", "type", "wait",
 }  # fmt: skip
 GIVES_THEM_ON = frozenset(
     {

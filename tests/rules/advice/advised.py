@@ -1234,6 +1234,17 @@ ADVISED = (
         ((", eps_inside_sqrt=True", ""),),
     ),
     Advised(
+        "older/left_fused_gradients_of_the_last_window",
+        "read no gradients",
+        (
+            (
+                "        for kept, p in zip(last, model.parameters()):\n            p.grad.add_(kept * momentum)\n",
+                "",
+            ),
+            ("        last = [p.grad.clone() for p in model.parameters()]\n", ""),
+        ),
+    ),
+    Advised(
         "older/left_fused_read",
         "read no gradients",
         (
