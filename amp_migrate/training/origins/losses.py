@@ -9,7 +9,6 @@ from amp_migrate.facts.paths import argument, outward, tail
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.flow.cfg.graph import Graph
 from amp_migrate.project import Anonymous, Function, Project
-from amp_migrate.training.beliefs import ARRAYS
 from amp_migrate.training.bindings import own_part, returned, run_first, wholes
 from amp_migrate.training.contexts import keeps_no_graph, scales_loss
 from amp_migrate.training.objects import COPY, Objects
@@ -25,6 +24,8 @@ from amp_migrate.training.types.settled import (
     SETTLES,
     Stops,
     below,
+    has_no_graph,
+    is_array,
     is_cut_off,
     is_settled,
     runs_nothing,
@@ -177,7 +178,7 @@ class Losses:
 
     def _is_settled(self, function: Function, node: ast.AST, stops: Stops) -> bool:
         """Tell whether no casts show in a value any more; arrays have none, whatever is put into them."""
-        if is_settled(node, stops) or self._is_array(function, node):
+        if is_settled(node, stops) or is_array(self._project, function.module, node):
             return True
         if stops is NARROW and is_wide(self._project, function.module, node):
             return True
@@ -185,20 +186,17 @@ class Losses:
         values = self.reaching(function, node) if made and isinstance(node, ast.Name) else []
         return bool(values) and all(
             isinstance(value, ast.Call)
-            and self._is_array(self.reached.holder(function, value), value)
+            and is_array(self._project, self.reached.holder(function, value).module, value)
             for value in values
         )
-
-    def _is_array(self, function: Function, node: ast.AST) -> bool:
-        call = node if isinstance(node, ast.Call) else None
-        called = None if call is None else self._project.external(function.module, call.func)
-        return (called or "").partition(".")[0] in ARRAYS
 
     def _is_cut_off(self, function: Function, node: ast.AST) -> bool:
         """Tell whether no gradient passes an expression."""
         if isinstance(node, ast.Call) and keeps_no_graph(self._project, function.module, node):
             return True
-        return is_cut_off(node)
+        if isinstance(node, ast.Attribute) and node.attr in self.objects.stored:
+            return is_cut_off(node)
+        return is_cut_off(node) or has_no_graph(self._project, function.module, node)
 
     def _run(self, function: Function, call: ast.Call, *, whole: bool) -> set[int]:
         """Return the names of what a call runs; with the `whole` that a part of it is spelt as, however deep."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 
 from amp_migrate.facts.below import children
-from amp_migrate.project import Project
+from amp_migrate.project import Module, Project
 from amp_migrate.training.beliefs import (
+    ARRAYS,
     HAND_OUT_STATE,
     HAND_OUT_WEIGHTS,
     METHODS_WITHOUT_CASTS,
@@ -22,6 +23,14 @@ LEAVES: Stops = frozenset({"cpu", "double", "item", "numpy", "tolist"})
 SETTLES: Stops = LEAVES | {"float"} | HAND_OUT_WEIGHTS
 NARROW: Stops = SETTLES | HAND_OUT_STATE | {"is_wide"}
 """The same, for what is followed through nothing that computes in fp32 or gives whole numbers."""
+
+_TELLS = frozenset({"device", "dtype", "ndim", "shape"})
+_ASKED = frozenset({"dim", "numel", "numpy", "size", "tolist"})
+_COUNTS = frozenset({"len", "range"})
+_BY_METHOD = frozenset(
+    ["all", "any", "choose", "clip", "compress", "cumprod", "cumsum", "diagonal", "max", "mean", "min", "nonzero", "prod", "put", "ravel", "repeat", "reshape", "round", "sort", "squeeze", "std", "sum", "swapaxes", "take", "trace", "transpose", "var"]
+)
+"""Functions of numpy that call the method of that name of what they are given, be that a tensor."""
 
 _PARTS = METHODS_WITHOUT_CASTS | {"get", "items", "keys", "values"}
 
@@ -41,6 +50,27 @@ def _is_weight(node: ast.Attribute) -> bool:
     """Tell whether an attribute is the data of a weight: ``layer.weight.data``."""
     held = node.value
     return node.attr == "data" and isinstance(held, ast.Attribute) and held.attr in WEIGHTS
+
+
+def is_array(project: Project, module: Module, node: ast.AST) -> bool:
+    """Tell whether an expression is what a library of arrays gives."""
+    called = project.external(module, node.func) if isinstance(node, ast.Call) else None
+    return (called or "").partition(".")[0] in ARRAYS
+
+
+def has_no_graph(project: Project, module: Module, node: ast.AST) -> bool:
+    """Tell whether what an expression gives is no tensor that has a gradient: a shape, a type, a count or an array."""
+    if isinstance(node, ast.Attribute):
+        return node.attr in _TELLS
+    if not isinstance(node, ast.Call):
+        return False
+    func = node.func
+    if isinstance(func, ast.Attribute) and func.attr in _ASKED and not project.callees(node):
+        return project.external(module, func) is None
+    called = project.external(module, func) or ""
+    by_method = called.partition(".")[0] == "numpy" and called.rpartition(".")[2] in _BY_METHOD
+    counts = isinstance(func, ast.Name) and func.id in _COUNTS and not project.callees(node)
+    return counts or (is_array(project, module, node) and not by_method)
 
 
 def is_cut_off(node: ast.AST) -> bool:

@@ -31,6 +31,15 @@ def _of(case: str, *claims: tuple[str, str, int], **faults: list[tuple[str, str]
 
 OF_FIXTURES = (
     _of(
+        "evaluate/sizes_of_what_was_predicted",
+        ranked_without_casts=[
+            (
+                "        with torch.cuda.amp.autocast():\n            scores = net.rank(items)\n",
+                "        scores = net.rank(items)\n",
+            )
+        ],
+    ),
+    _of(
         "simple/scale_that_no_call_gives",
         scale_of_the_other_kind=[("if loss_scale in (None", "if loss_scale not in (None")],
     ),
