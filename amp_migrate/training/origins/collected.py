@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from amp_migrate.facts.paths import all_given
 from amp_migrate.project import Function, Module, Project
-from amp_migrate.training.beliefs import COLLECTS
+from amp_migrate.training.beliefs import COLLECTS, SHAPES
 from amp_migrate.training.bindings import is_generator, returned
 from amp_migrate.training.named import Groups
 from amp_migrate.training.objects import Objects
@@ -17,6 +17,8 @@ from amp_migrate.training.origins.reaching import Body, Reaching, own_part
 from amp_migrate.training.origins.walk import Origin
 
 _NOTHING: frozenset[int] = frozenset()
+_DISPLAYS = (ast.Dict, ast.DictComp, ast.List, ast.ListComp, ast.Set, ast.SetComp)
+_OF_TENSORS = SHAPES | {"double", "float", "half", "item", "sigmoid", "softmax"}
 
 
 class Given(NamedTuple):
@@ -30,11 +32,13 @@ class Given(NamedTuple):
 class Collected:
     """Knows what was put into the containers of a project, whenever that happens, each by its number in `given`."""
 
-    def __init__(self, project: Project, objects: Objects, body: Body) -> None:
+    def __init__(self, project: Project, objects: Objects, body: Body, reached: Reaching) -> None:
         self._project = project
         self._objects = objects
         self._body = body
+        self._reached = reached
         self._within: dict[Groups, frozenset[int]] = {}
+        self._made: dict[ast.expr, frozenset[ast.AST] | None] = {}
 
     def within(self, module: Module, node: ast.expr) -> frozenset[int]:
         """Return what the container that an expression holds was given."""
@@ -48,6 +52,73 @@ class Collected:
     def named(self, function: Function, name: str) -> frozenset[int]:
         """Return what is given to a variable in the body of a function."""
         return self._named.get((function, name), _NOTHING)
+
+    def may_be_one(self, function: Function, node: ast.expr, number: int) -> bool:
+        """Tell whether a container that is read may be one that is given something, as not where each is made elsewhere."""
+        one = self._made_of(function, node)
+        if one is None:
+            return True
+        given = self.given[number]
+        other = self._made_of(self._body(given.module, given.container), given.container)
+        return other is None or not _are_displays(other) or not one.isdisjoint(other)
+
+    def _made_of(self, function: Function, node: ast.AST) -> frozenset[ast.AST] | None:
+        """Return what makes anew all that an expression may give, a tensor included; None where it may be anything else."""
+        if isinstance(node, (*_DISPLAYS, ast.BinOp, ast.Constant)):
+            return frozenset({node})
+        if not isinstance(node, ast.Name | ast.Attribute | ast.Call):
+            return None
+        if node not in self._made:
+            self._made[node] = None  # where one comes back to itself
+            self._made[node] = self._made_by(function, node)
+        return self._made[node]
+
+    def _made_by(
+        self, function: Function, node: ast.Name | ast.Attribute | ast.Call
+    ) -> frozenset[ast.AST] | None:
+        if isinstance(node, ast.Call):
+            callees = self._project.callees(node)
+            if not callees:
+                of_tensors = isinstance(node.func, ast.Attribute) and node.func.attr in _OF_TENSORS
+                return frozenset({node}) if of_tensors else None
+            if any(is_generator(callee) or not returned(callee) for callee in callees):
+                return None
+            values: list[tuple[Function, ast.expr | None]] = [
+                (callee, value) for callee in callees for value in returned(callee)
+            ]
+        else:
+            values = self._values(function, node)
+        made = [None if value is None else self._made_of(at, value) for at, value in values]
+        known = [found for found in made if found is not None]
+        return frozenset[ast.AST]().union(*known) if known and len(known) == len(made) else None
+
+    def _values(
+        self, function: Function, node: ast.Name | ast.Attribute
+    ) -> list[tuple[Function, ast.expr | None]]:
+        if isinstance(node, ast.Name):
+            held = self._reached.of(function, node)
+            own = [value if isinstance(value, ast.expr) else None for value in held]
+            return [(self._reached.holder(function, v) if v else function, v) for v in own]
+        if node.attr in self._of_classes:
+            return []
+        groups = self._objects.groups(function.module, node)
+        return [
+            (self._body(module, target), value)
+            for module, target, value in self._objects.stored.get(node.attr, ())
+            if groups & self._objects.groups(module, target)
+        ]
+
+    @cached_property
+    def _of_classes(self) -> frozenset[str]:
+        """The names that the bodies of classes bind, which their objects share."""
+        return frozenset(
+            part.id
+            for _, cls in self._project.nodes(ast.ClassDef)
+            for stmt in cls.body
+            if not isinstance(stmt, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+            for part in ast.walk(stmt)
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
+        )
 
     @cached_property
     def given(self) -> list[Given]:
@@ -97,6 +168,11 @@ class Collected:
             if isinstance(value, ast.expr):
                 given = Given(module, value, node.value)
                 yield self._objects.groups(module, node.value), given
+
+
+def _are_displays(made: frozenset[ast.AST]) -> bool:
+    """Tell whether lists, dicts and sets alone are made, of which no tensor is a part."""
+    return all(isinstance(node, _DISPLAYS) for node in made)
 
 
 def _spans(given: Given) -> bool:

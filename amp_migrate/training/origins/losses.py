@@ -45,7 +45,7 @@ class Losses:
         self.reached = Reaching(project, graphs, body)
         self.objects = objects
         self.deferred = Deferred(project, self.reached, body)
-        self._containers = Collected(project, objects, body)
+        self._containers = Collected(project, objects, body, self.reached)
         self._lambdas = CalledLambdas(project, body)
         self._scale = Scale(project, objects, self.reached, self._lambdas)
         self._traced: dict[tuple[ast.expr, Stops | None], tuple[set[int], set[ast.AST]]] = {}
@@ -237,7 +237,8 @@ class Losses:
         own = isinstance(node, ast.Name) and held & self._containers.named(function, node.id)
         if held and isinstance(node, ast.Name) and self._is_handed_in(function, node):
             held = own or frozenset()  # what else it was given, the calls tell
-        return held.difference(n for n in own or () if not self._may_be_one(function, node, n))
+        held = held.difference(n for n in own or () if not self._may_be_one(function, node, n))
+        return frozenset(n for n in held if self._containers.may_be_one(function, node, n))
 
     def _is_handed_in(self, function: Function, name: ast.Name) -> bool:
         """Tell whether a variable is another name for what the calls of its function hand in, or for what is held elsewhere."""

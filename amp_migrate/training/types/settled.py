@@ -27,8 +27,37 @@ NARROW: Stops = SETTLES | HAND_OUT_STATE | {"is_wide"}
 _TELLS = frozenset({"device", "dtype", "ndim", "shape"})
 _ASKED = frozenset({"dim", "numel", "numpy", "size", "tolist"})
 _COUNTS = frozenset({"len", "range"})
+_COPYING = frozenset({"torch.FloatTensor", "torch.Tensor", "torch.tensor"})
 _BY_METHOD = frozenset(
-    ["all", "any", "choose", "clip", "compress", "cumprod", "cumsum", "diagonal", "max", "mean", "min", "nonzero", "prod", "put", "ravel", "repeat", "reshape", "round", "sort", "squeeze", "std", "sum", "swapaxes", "take", "trace", "transpose", "var"]
+    [
+        "all",
+        "any",
+        "choose",
+        "clip",
+        "compress",
+        "cumprod",
+        "cumsum",
+        "diagonal",
+        "max",
+        "mean",
+        "min",
+        "nonzero",
+        "prod",
+        "put",
+        "ravel",
+        "repeat",
+        "reshape",
+        "round",
+        "sort",
+        "squeeze",
+        "std",
+        "sum",
+        "swapaxes",
+        "take",
+        "trace",
+        "transpose",
+        "var",
+    ]
 )
 """Functions of numpy that call the method of that name of what they are given, be that a tensor."""
 
@@ -59,16 +88,18 @@ def is_array(project: Project, module: Module, node: ast.AST) -> bool:
 
 
 def has_no_graph(project: Project, module: Module, node: ast.AST) -> bool:
-    """Tell whether what an expression gives is no tensor that has a gradient: a shape, a type, a count or an array."""
+    """Tell whether what an expression gives is no tensor that has a gradient: a shape, a type, a test, a count, an array, a copy."""
     if isinstance(node, ast.Attribute):
         return node.attr in _TELLS
     if not isinstance(node, ast.Call):
-        return False
+        return isinstance(node, ast.Compare)
     func = node.func
     if isinstance(func, ast.Attribute) and func.attr in _ASKED and not project.callees(node):
         return project.external(module, func) is None
     called = project.external(module, func) or ""
     by_method = called.partition(".")[0] == "numpy" and called.rpartition(".")[2] in _BY_METHOD
+    if called in _COPYING and node.args and isinstance(node.args[0], ast.List | ast.ListComp):
+        return True
     counts = isinstance(func, ast.Name) and func.id in _COUNTS and not project.callees(node)
     return counts or (is_array(project, module, node) and not by_method)
 
