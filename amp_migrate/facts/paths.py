@@ -56,6 +56,11 @@ def arguments_of(given: ast.arguments) -> list[ast.arg]:
     return [*given.posonlyargs, *given.args, *given.kwonlyargs]
 
 
+def all_parameters(given: ast.arguments) -> list[ast.arg]:
+    """Return the same with those that collect the rest: ``*args``, ``**kwargs``."""
+    return arguments_of(given) + [a for a in (given.vararg, given.kwarg) if a is not None]
+
+
 def argument(call: ast.Call, name: str, position: int | None = None) -> ast.expr | None:
     """Return an argument of a call by its name, or by its position where it has one."""
     named = (keyword.value for keyword in call.keywords if keyword.arg == name)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Collection, Iterator
 
 from amp_migrate.facts.below import children
-from amp_migrate.facts.paths import arguments_of, bound_name, tail
+from amp_migrate.facts.paths import all_parameters, bound_name, tail
 from amp_migrate.flow.assumption import Assumption, Known
 from amp_migrate.flow.cfg.graph import Graph, Root
 from amp_migrate.flow.cfg.points import Kind, Point
@@ -191,8 +191,7 @@ def cautious(graph: Graph) -> Changes:
 def _parameters(root: Root) -> list[ast.arg]:
     if not isinstance(root, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
         return []
-    given = root.args
-    return arguments_of(given) + [a for a in (given.vararg, given.kwarg) if a is not None]
+    return all_parameters(root.args)
 
 
 def _own_names(root: Root) -> frozenset[str]:

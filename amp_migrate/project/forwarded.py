@@ -63,6 +63,22 @@ def received(sites: Sites, site: CallSite, target: Function, name: str) -> list[
     return list(dict.fromkeys(found)) or [None]
 
 
+def spread(site: CallSite, target: Function, name: str) -> list[ast.expr]:
+    """Return what a call gives of which a parameter gets a part, or is a part: ``loss(*model(images))``, ``def loss(*outputs)``.
+
+    What is written out, or handed on of ``*args`` and ``**kwargs``, is none of it: that is what the parameter itself gets.
+    """
+    if forwards_positions(site) or forwards_keywords(site) or name in _spelt(site, target):
+        return []
+    passed, parameters = bind(site, target), target.parameters
+    found = passed.double_stars if name in (*parameters.names, parameters.kwarg) else []
+    later = parameters.positional[passed.star_at + site.bound :]
+    if passed.star is not None and name in (*later, parameters.vararg):
+        found = [passed.star, *found]
+    collected = {parameters.vararg: passed.extra, parameters.kwarg: passed.keywords.values()}
+    return [*found, *collected.get(name, ())]
+
+
 def _spelt(site: CallSite, target: Function) -> dict[str, ast.expr]:
     """Return what a call gives itself, and unpacks of what is written out."""
     passed = bind(site, target)

@@ -9,6 +9,7 @@ from amp_migrate.facts.paths import argument, outward, tail
 from amp_migrate.flow.cfg.build import Graphs
 from amp_migrate.flow.cfg.graph import Graph
 from amp_migrate.project import Anonymous, Function, Project
+from amp_migrate.project.forwarded import spread
 from amp_migrate.training.bindings import own_part, returned, run_first, wholes
 from amp_migrate.training.contexts import keeps_no_graph, scales_loss
 from amp_migrate.training.objects import COPY, Objects
@@ -284,11 +285,10 @@ class Losses:
                 Origin(where, argument, up=call)
                 for where, argument, call in self._lambdas.given(function, parameter)
             ]
-        return [
-            Origin(where, argument, up=site.call)
-            for site, where, argument in self._project.received(function, parameter.arg)
-            if argument is not None
-        ]
+        name, sites = parameter.arg, self._project.callers(function)
+        given = [(s.call, at, node) for s, at, node in self._project.received(function, name)]
+        given += [(s.call, s.function, w) for s in sites for w in spread(s, function, name)]
+        return [Origin(where, node, up=call) for call, where, node in given if node is not None]
 
     def graph(self, function: Function) -> Graph:
         """Return the control flow of a function."""

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from amp_migrate.facts.paths import arguments_of, outward
+from amp_migrate.facts.paths import all_parameters, outward
 from amp_migrate.facts.variables import Variable, variable
 from amp_migrate.flow import Graph, Graphs
 from amp_migrate.flow.cfg.points import Kind as PointKind
@@ -155,7 +155,7 @@ def _parameter(function: Function, name: str) -> ast.arg | None:
     owner = function.body if isinstance(function, Anonymous) else function.node
     if owner is None:
         return None
-    return next((a for a in arguments_of(owner.args) if a.arg == name), None)
+    return next((a for a in all_parameters(owner.args) if a.arg == name), None)
 
 
 def part_before(function: Function, graph: Graph, node: ast.expr) -> list[Origin]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from amp_migrate.facts.closure import Gathered, closure
 from amp_migrate.project import Function, Project
+from amp_migrate.project.forwarded import spread
 
 
 class Origin(NamedTuple):
@@ -22,10 +23,12 @@ class Origin(NamedTuple):
 
 
 def handed_in(project: Project, function: Function, name: str) -> list[Origin]:
-    """Return what the calls of a function give a parameter, and those of the partial objects that are made of it."""
+    """Return what the calls of a function give a parameter, or unpack for it, and those of the partial objects that are made of it."""
     given = [(s.call, at, node) for s, at, node in project.received(function, name)]
     for site, completing in project.completions(function):
         given.append((site.call, site.function, completing.get(name)))
+    for site in project.callers(function):
+        given += ((site.call, site.function, whole) for whole in spread(site, function, name))
     return [Origin(at, node, up=call) for call, at, node in given if node is not None]
 
 

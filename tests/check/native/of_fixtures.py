@@ -235,4 +235,25 @@ OF_FIXTURES = (
             ("invented.float()", "invented"),
         ],
     ),
+    _of(
+        "autocast/products_of_unpacked_outputs_at_o2",
+        product_of_what_a_tuple_held_in_fp16=[
+            (
+                "    with torch.cuda.amp.autocast(enabled=False):\n        scores",
+                "    if True:\n        scores",
+            )
+        ],
+        product_of_what_the_rest_collects_in_fp16=[
+            (
+                "    with torch.cuda.amp.autocast(enabled=False):\n        mixed",
+                "    if True:\n        mixed",
+            )
+        ],
+        product_of_what_a_dictionary_held_in_fp16=[
+            (
+                "    with torch.cuda.amp.autocast(enabled=False):\n        return",
+                "    if True:\n        return",
+            )
+        ],
+    ),
 )
