@@ -13,6 +13,7 @@ from amp_migrate.placement.finding.networks import is_made_anew
 from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.protocol.code.program import program_of
+from amp_migrate.training.forwards.classes import is_forward
 
 _Runs = Callable[[Module, ast.Call], bool]
 
@@ -63,8 +64,7 @@ def of_others(unit: Unit, module: Module, call: ast.Call, models: set[int]) -> b
 
 
 def _helps(function: Function) -> bool:
-    is_forward = function.cls is not None and function.name == "forward"
-    return function.node is not None and not is_forward
+    return function.node is not None and not is_forward(function)
 
 
 def _runs_one(function: Function, runs: _Runs) -> bool:

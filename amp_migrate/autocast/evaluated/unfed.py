@@ -10,7 +10,7 @@ from amp_migrate.placement.finding.unit import Unit
 from amp_migrate.project import Function, Module
 from amp_migrate.project.reach import reachable
 from amp_migrate.training.contexts import in_autocast
-from amp_migrate.training.forwards.classes import is_network_class
+from amp_migrate.training.forwards.classes import is_forward, is_network_class
 from amp_migrate.training.forwards.forwards import Forward
 from amp_migrate.training.steps import backward_of
 
@@ -69,8 +69,7 @@ def _scales_elsewhere(unit: Unit, function: Function) -> bool:
 def covered(unit: Unit, module: Module, node: ast.AST) -> bool:
     """Tell whether a forward stands under an autocast of the source, or is part of a network itself."""
     function = unit.project.function_of(module, node)
-    part = function.cls is not None and function.name == "forward"
-    return part or in_autocast(unit.project, module, node)
+    return is_forward(function) or in_autocast(unit.project, module, node)
 
 
 def run_backward(unit: Unit, module: Module, stmt: ast.stmt) -> ast.expr | None:

@@ -39,6 +39,18 @@ def is_of_network(function: Function) -> bool:
     return function.cls is not None and is_network_class(function.cls)
 
 
+def is_forward(function: Function) -> bool:
+    """Tell whether a function is what calling a module or an autograd function runs, or a class may lend it to one.
+
+    That of an object of another kind is a method like any other.
+    """
+    cls = function.cls
+    if cls is None or function.name != "forward":
+        return False
+    derived = any(base.startswith("torch.autograd.") for base in cls.externals())
+    return derived or any(map(is_network_class, (cls, *cls.subclasses())))
+
+
 def run_given(project: Project, module: Module, call: ast.Call) -> list[ast.expr]:
     """Return what a call gives to a function, or to a module of the project, that calls it: ``criterion(model, batch)``."""
     if not call.args:
