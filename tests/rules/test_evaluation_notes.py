@@ -401,3 +401,60 @@ def test_what_a_program_makes_fp16_itself_is_named_where_nothing_casts(
     result = migrate(sources, Settings())
     notes = [f.message for f in result.plan.findings() if "runs in fp32 now" in f.message]
     assert any(f"`{named}` is fp16 there" in note for note in notes) == (named is not None)
+
+
+TAUGHT = """\
+import argparse
+
+import torch
+from apex import amp
+from torch import nn
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--half", action="store_true")
+parser.add_argument("--level", default="O1")
+
+
+def network(width):
+    return nn.Sequential(nn.Linear(4, width), nn.ReLU(), nn.Linear(width, 2))
+
+
+def prepared(expert, batches):
+    optimizer = torch.optim.SGD(expert.parameters(), lr=0.1)
+    for x in batches:
+        optimizer.zero_grad()
+        expert(x).sum().backward()
+        optimizer.step()
+
+
+def main(args, batches):
+    expert = network(8)
+    prepared(expert, batches)
+    pupil = network(4)
+    optimizer = torch.optim.SGD(pupil.parameters(), lr=0.1)
+    if args.half:
+        pupil, optimizer = amp.initialize(pupil, optimizer, opt_level=args.level)
+    for x in batches:
+        with torch.no_grad():
+            hints = expert(x)
+        guesses = pupil(x)
+        loss = nn.functional.mse_loss(guesses, hints)
+        optimizer.zero_grad()
+        if args.half:
+            with amp.scale_loss(loss, optimizer) as scaled:
+                scaled.backward()
+        else:
+            loss.backward()
+        optimizer.step()
+
+
+main(parser.parse_args(), [])
+"""
+
+
+def test_what_ran_without_apex_too_is_cast_where_both_its_guard_and_its_level_say_so() -> None:
+    """A level has its default in runs without Apex as well, which cast nothing."""
+    result = migrate([Source.from_bytes("a.py", TAUGHT.encode())], Settings())
+    (told,) = (f for f in result.plan.findings() if f.code == "AMP123")
+    assert told.message.startswith("where `args.level` is O2 or O3, Apex left this in fp32")
+    assert 'args.half and args.level == "O1"' in (told.advice or "")

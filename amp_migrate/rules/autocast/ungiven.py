@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from amp_migrate.apex.levels import OF_GIVEN
 from amp_migrate.apex.sites import Kind, Site
 from amp_migrate.autocast.given.networks import Run
-from amp_migrate.flow.condition import speller
+from amp_migrate.flow.condition import FALSE, conjuncts, speller
 from amp_migrate.placement.finding.networks import casts_these_alone
 from amp_migrate.plan.cannot import place_of
 from amp_migrate.plan.model import Decision, Finding, Place, Status
@@ -41,6 +41,13 @@ def levels(context: Context, sites: list[Site]) -> tuple[str, str]:
     return f"where `{name or 'opt_level'}` is {spoken}", name
 
 
+def asked_for_o1(context: Context, sites: list[Site], name: str) -> str:
+    """Return the test of a run with O1, of the variable with a `name` that holds the level, and the guards of the initialize."""
+    test, creation = f'{name} == "O1"', context.creations.get(sites[0])
+    whole = creation.patches if creation is not None else FALSE
+    return whole.text if whole.value is None and test in conjuncts(whole) else test
+
+
 def ran_in_fp32(context: Context, region: Region) -> bool:
     """Tell whether Apex never cast a region, as its networks were not given to it and it patched nothing."""
     return context.patched(region) is not None and context.enabled(region) == "False"
@@ -65,7 +72,9 @@ def cast_now(context: Context, rule: Rule, cast: Iterable[Region]) -> Iterator[D
         if not run.others or context.patched(region) is not None:
             continue
         where, name = levels(context, high(context))
-        asked = f'`{name} == "O1"`' if name else "whether Apex cast that"
+        asked = (
+            f"`{asked_for_o1(context, high(context), name)}`" if name else "whether Apex cast that"
+        )
         handed = _handed(region, run)
         if not run.own:
             message = f"{where}, Apex left this in fp32, as amp.initialize was not given what it runs; it is cast now"

@@ -49,8 +49,8 @@ from amp_migrate.plan.cannot import place_of
 from amp_migrate.plan.model import Decision, Edit, ReplaceExpression, Status, Wrap
 from amp_migrate.project.order import position
 from amp_migrate.rules.autocast.evaluation_places import cast_parts
+from amp_migrate.rules.autocast.ungiven import asked_for_o1, levels
 from amp_migrate.rules.autocast.ungiven import high as sites_of_high_levels
-from amp_migrate.rules.autocast.ungiven import levels
 from amp_migrate.rules.base import Context, Rule, Safety, decision
 from amp_migrate.training.region import Part
 from amp_migrate.training.types.unlisted import has_unlisted
@@ -157,7 +157,7 @@ def _told_of_levels(context: Context, high: list[Site], found: list[Spared]) -> 
         f"{where}, Apex left this{_others(found)} in fp32; under autocast it multiplies in fp16"
     )
     on_one = any("O1" in context.unit.options[site].levels for site in high)
-    text = "False" if not on_one else f'{name} == "O1"' if name else "..."
+    text = "False" if not on_one else asked_for_o1(context, high, name) if name else "..."
     on = context.spelling.autocast(text)
     advice = f"where fp16 is too small or too coarse for it, compute it of `.float()` inputs under `with {on}:`"
     made = decision(RULE, Status.NOTE, each.function.module, each.node, message, advice=advice)
@@ -179,7 +179,8 @@ def _copy(context: Context, high: list[Site], each: Copied) -> Decision:
             else "where it is made before amp.initialize"
         )
         message = f"{where}, Apex left this copy of `{model}` in fp32, {made}, and ran it without casts; it runs under autocast now"
-        text = f'{name} == "O1"' if name else "..." if where.startswith("where") else "False"
+        told = asked_for_o1(context, high, name) if name else "..."
+        text = told if where.startswith("where") else "False"
         block = context.spelling.autocast(text)
         advice = f"to run it as before, call it under `with {block}:`"
     return decision(RULE, Status.NOTE, module, call, message, advice=advice)
