@@ -75,7 +75,7 @@ def decide(context: Context) -> Iterator[Decision]:
     renamed: set[ast.AST] = set()
     converted = _conversions(context, sites, keys)
     for site in sites:
-        asked = asked_for_truth(site) if empty and site.kind is Kind.LOAD_STATE_DICT else ()
+        asked = _asked(site, keys, renamed) if empty and site.kind is Kind.LOAD_STATE_DICT else ()
         yield _site(context, site, keys, renamed, [*asked, *converted.get(site, ())])
     for module, node in keys.others if not keys.kept else ():
         if not context.is_gone(node) and module.path not in context.unit.home.beside.leaving:
@@ -84,6 +84,17 @@ def decide(context: Context) -> Iterator[Decision]:
             message = f"the state of the GradScaler is read by {key} too"
             yield decision(RULE, Status.ROUTINE, module, node, message, [edit])
     yield from _old_checkpoints(context, keys, converted, empty=empty)
+
+
+def _asked(site: Site, keys: StateKeys, renamed: set[ast.AST]) -> Iterator[Edit]:
+    """Yield the edits of tests for a state that may be empty; the keys in them are spelt by these."""
+    spelt = site.module.tree.segment
+    own = [] if keys.kept else keys.own[site]
+    for test, edit in asked_for_truth(site, {key: native_key(spelt(key)) for key in own}):
+        done = set(ast.walk(test)) & {*own}
+        if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.In):
+            renamed |= done
+        yield edit
 
 
 def _reads(context: Context, reads: list[StateRead]) -> Iterator[Decision]:

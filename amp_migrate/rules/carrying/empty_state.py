@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TypeGuard
 
 from amp_migrate.apex.sites import Kind, Site
@@ -61,12 +61,19 @@ def _holds(condition: Condition, site: Site) -> bool:
     return known is None or evaluate(asked, known) is True
 
 
-def asked_for_truth(site: Site) -> Iterator[Edit]:
-    """Yield the edits by which a test that asks whether there is a state, before it is loaded, asks whether it holds anything."""
+def asked_for_truth(site: Site, native: Mapping[ast.expr, str]) -> Iterator[tuple[ast.expr, Edit]]:
+    """Yield the tests that ask whether there is a state, before it is loaded, each with the edit by which it asks whether that holds anything.
+
+    `native` are the keys that are renamed, as they are spelt then.
+    """
     tree = site.module.tree
     for test in _asked(site):
-        if isinstance(test, ast.Compare):
-            yield ReplaceExpression(tree.span(test), tree.segment(test.left))
+        if _is_key(test):
+            key = native.get(test.left, tree.segment(test.left))
+            text = f"{tree.segment(test.comparators[0])}.get({key})"
+            yield test, ReplaceExpression(tree.span(test), text)
+        elif isinstance(test, ast.Compare):
+            yield test, ReplaceExpression(tree.span(test), tree.segment(test.left))
 
 
 def is_asked(site: Site) -> bool:
@@ -75,13 +82,13 @@ def is_asked(site: Site) -> bool:
 
 
 def _asked(site: Site) -> Iterator[ast.expr]:
-    """Yield what has come out true of the state that a call loads, where it does: ``state is not None``, or ``state``."""
+    """Yield what has come out true of the state that a call loads, where it does: ``state is not None``, ``state``, ``"amp" in held``."""
     if not site.call.args:
         return
     for up, taken in site.module.tree.sides(site.node):
         for test in conjuncts(up.test) if taken else ():
             asked = test.left if _is_there(test) else test
-            if _are_same(asked, site.call.args[0]):
+            if _are_same(asked, site.call.args[0]) or _holds_key(test, site.call.args[0]):
                 yield test
 
 
@@ -91,6 +98,19 @@ def _is_there(test: ast.expr) -> TypeGuard[ast.Compare]:
         return False
     other = test.comparators[0]
     return isinstance(other, ast.Constant) and other.value is None
+
+
+def _is_key(test: ast.expr) -> TypeGuard[ast.Compare]:
+    """Tell whether a test asks whether a mapping has a key."""
+    return isinstance(test, ast.Compare) and [*map(type, test.ops)] == [ast.In]
+
+
+def _holds_key(test: ast.expr, state: ast.expr) -> bool:
+    """Tell whether a test asks for the key under which a state is read: ``"amp" in held`` of ``held["amp"]``."""
+    if not _is_key(test) or not isinstance(state, ast.Subscript):
+        return False
+    asked, read = (test.comparators[0], test.left), (state.value, state.slice)
+    return [*map(ast.unparse, asked)] == [*map(ast.unparse, read)]
 
 
 def _are_same(asked: ast.expr, state: ast.expr) -> bool:
