@@ -90,6 +90,22 @@ _LINEAR = {
         """,
 }
 _READ = {
+    "summed up over windows": """
+        total = torch.zeros(3)
+        for batch in batches:
+            run(batch).backward()
+            total += params[0].grad
+            params[0].grad.copy_(total)
+            optimizer.step()
+        """,
+    "bound anew to what it was": """
+        grads = [p.grad for p in params]
+        for batch in batches:
+            run(batch).backward()
+            grads = [g + p.grad for g, p in zip(grads, params)]
+            average(grads)
+            optimizer.step()
+        """,
     "kept for the next window on one way": """
         grads = []
         for batch in batches:

@@ -34,7 +34,8 @@ def outlive(project: Project, held: Iterable[tuple[Module, ast.expr]]) -> bool:
             if known[function] or any(any(_ends(project, other)) for other in above):
                 return True
             continue
-        anew = module.scopes.bound(name)
+        bound = module.scopes.bound(name)
+        anew = [b for b in bound if not isinstance(module.tree.parent(b), ast.AugAssign)]
         if any(may_follow(project, function, end, name, anew) for end in known[function]):
             return True
     return False
