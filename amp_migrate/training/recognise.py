@@ -93,9 +93,10 @@ class Training(Happening):
         assert isinstance(call.func, ast.Attribute)
         loss: ast.expr = call.func.value
         if runs_backward(self.project, function.module, call):
-            if not call.args:
+            tensors = argument(call, "tensors", 0)
+            if tensors is None:
                 return
-            loss = call.args[0]
+            loss = tensors
         elif self.project.callees(call) or is_super(loss):
             return
         elif call.args and self.losses.networks(function, call.args[0]):

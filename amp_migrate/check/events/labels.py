@@ -155,7 +155,8 @@ class Labels:
         loss: ast.expr | None = receiver
         rest, named = list(call.args), call.keywords
         if runs_backward(self._project, function.module, call):
-            loss = rest.pop(0) if rest else None
+            loss, rest = argument(call, "tensors", 0), rest[1:]
+            named = [keyword for keyword in named if keyword.arg != "tensors"]
         if loss is None:
             return None
         text = ast.unparse(_Unscaled(self, function, introduced).visit(copied(loss)))

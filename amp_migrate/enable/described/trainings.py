@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from amp_migrate.facts.paths import argument
 from amp_migrate.project import Function, Module, Project
 from amp_migrate.project.reach import run_around
 from amp_migrate.project.relatives import family
@@ -103,7 +104,7 @@ class Trainings:
         module = function.module
         loss: ast.expr = call.func.value
         if runs_backward(self.project, module, call):
-            loss = call.args[0]
+            loss = argument(call, "tensors", 0) or loss
         stepped = list(self._stepped(function))
         fed = self._fed(function, loss, {o for o, _ in stepped})
         names = [text for o, text in stepped if o in fed]

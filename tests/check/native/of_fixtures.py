@@ -209,6 +209,14 @@ OF_FIXTURES = (
         ],
     ),
     _of(
+        "simple/arguments_by_keyword",
+        a_loss_that_is_not_scaled=[("[self.scaler.scale(critic_loss)]", "[critic_loss]")],
+        clip_of_scaled_gradients=[("        self.scaler.unscale_(self.critic_optimizer)\n", "")],
+        loss_of_the_other=[
+            ("[self.scaler.scale(critic_loss)]", "[self.scaler.scale(value.mean())]")
+        ],
+    ),
+    _of(
         "clip/some_parameters_by_keyword",
         gradients_of_no_optimizer_clipped_too=[
             (
