@@ -236,6 +236,8 @@ class Followed:
             self._alike += [(module, read) for read in reads[:1]]
         else:
             self._bound.add(target)
+        if isinstance(owner, ast.Module) and not reads:
+            return False  # kept for somebody else
         return is_own(self._project, module, owner) and self._see(module, *reads)
 
     def is_alike(self, module: Module, node: ast.expr) -> bool:
