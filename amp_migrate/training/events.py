@@ -86,9 +86,9 @@ class Event:
 
     def named(self) -> ast.expr | None:
         """Return the expression that names the optimizer of a STEP or UNSCALE through a scaler."""
-        call = self.node if isinstance(self.node, ast.Call) else None
-        by_scaler = call is not None and self.scaler is not None
-        return argument(call, "optimizer", 0) if call is not None and by_scaler else None
+        if self.scaler is None or not isinstance(self.node, ast.Call):
+            return None
+        return argument(self.node, "optimizer", 0)
 
 
 def sharing(call: ast.Call, networks: frozenset[int], within: frozenset[int], own: bool) -> Event:

@@ -46,6 +46,7 @@ from amp_migrate.rules.carrying.empty_state import (
     asked_beside,
     asked_for_truth,
     is_asked,
+    is_key,
     is_none_when_off,
     is_saved_bare,
     may_be_empty,
@@ -91,9 +92,8 @@ def _asked(site: Site, keys: StateKeys, renamed: set[ast.AST]) -> Iterator[Edit]
     spelt = site.module.tree.segment
     own = [] if keys.kept else keys.own[site]
     for test, edit in asked_for_truth(site, {key: native_key(spelt(key)) for key in own}):
-        done = set(ast.walk(test)) & {*own}
-        if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.In):
-            renamed |= done
+        if is_key(test):
+            renamed |= set(ast.walk(test)) & {*own}
         yield edit
 
 

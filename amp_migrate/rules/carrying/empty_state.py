@@ -68,7 +68,7 @@ def asked_for_truth(site: Site, native: Mapping[ast.expr, str]) -> Iterator[tupl
     """
     tree = site.module.tree
     for test in _asked(site):
-        if _is_key(test):
+        if is_key(test):
             key = native.get(test.left, tree.segment(test.left))
             text = f"{tree.segment(test.comparators[0])}.get({key})"
             yield test, ReplaceExpression(tree.span(test), text)
@@ -100,14 +100,14 @@ def _is_there(test: ast.expr) -> TypeGuard[ast.Compare]:
     return isinstance(other, ast.Constant) and other.value is None
 
 
-def _is_key(test: ast.expr) -> TypeGuard[ast.Compare]:
+def is_key(test: ast.expr) -> TypeGuard[ast.Compare]:
     """Tell whether a test asks whether a mapping has a key."""
     return isinstance(test, ast.Compare) and [*map(type, test.ops)] == [ast.In]
 
 
 def _holds_key(test: ast.expr, state: ast.expr) -> bool:
     """Tell whether a test asks for the key under which a state is read: ``"amp" in held`` of ``held["amp"]``."""
-    if not _is_key(test) or not isinstance(state, ast.Subscript):
+    if not is_key(test) or not isinstance(state, ast.Subscript):
         return False
     asked, read = (test.comparators[0], test.left), (state.value, state.slice)
     return [*map(ast.unparse, asked)] == [*map(ast.unparse, read)]
